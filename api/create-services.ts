@@ -14,7 +14,7 @@ import { FundedAccounts } from './admission/funded-accounts.ts';
 import { RecentRejections } from './admission/recent-rejections.ts';
 import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
-import { Batches } from './batches/batches.ts';
+import { Batches } from '../shared/work/batches/batches.ts';
 import { FileStore } from '../shared/work/files/file-store.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';

@@ -25,7 +25,7 @@ import type { FileStore } from '../shared/work/files/file-store.ts';
 import type { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import type { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
-import type { Batches } from './batches/batches.ts';
+import type { Batches } from '../shared/work/batches/batches.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './account-area/email-code-store.ts';
 import type { Limits } from './account-area/limits.ts';

@@ -1,16 +1,16 @@
 import { toRubNumber } from '../../shared/encoding/money.ts';
+import { Batches } from '../../shared/work/batches/batches.ts';
 import { BatchStore } from '../../shared/work/batches/batch-store.ts';
 import { hasBatchEnded, type BatchRecord, type BatchStatus } from '../../shared/work/batches/batch-record.ts';
 import { presentBatch } from '../../shared/work/batches/present-batch.ts';
 import { batchStatuses } from '../../shared/contract/batch-terms.ts';
-import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import { sendControl } from '../../shared/work/replies/worker-control.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
-import { describeBatch } from './describe-batch.ts';
+import { describeBatch, noLongerExists } from './describe-batch.ts';
 import { findAccountId } from './find-account.ts';
 import { findOwner } from './find-owner.ts';
 import { readBatches } from './read-batches.ts';
+import { retryBatch } from './retry-batch.ts';
 import { quote } from './to-printable.ts';
 
 export const batchVerbs: Record<string, AdminVerb> = {
@@ -45,6 +45,13 @@ export const batchVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     run: cancelBatch,
+  },
+  retry: {
+    usage: '<batch>',
+    help: 'makes a new batch of its failed lines once it has ended, at the current prices, and shows that batch; the balance must pay for it',
+    positionals: 1,
+    options: [],
+    run: retryFailedLines,
   },
 };
 
@@ -108,13 +115,18 @@ async function showBatch(context: AdminContext): Promise<unknown> {
 
 /** Cancels a batch as its owner would. A batch that has ended, or that is stopping, is not changed. */
 async function cancelBatch(context: AdminContext): Promise<unknown> {
+  const { redis, config, log } = context;
+  const { accountId, id } = await findBatchOwner(context);
+  await new Batches(redis, config.maxUnfinishedBatches, log).cancel(accountId, id);
+  return await describeBatch(redis, accountId, id);
+}
+
+/** Retries a batch as its owner would. */
+async function retryFailedLines(context: AdminContext): Promise<unknown> {
   const { redis } = context;
   const { accountId, id } = await findBatchOwner(context);
-  const cancellation = await new BatchStore(redis).cancel(accountId, id);
-  if (cancellation.outcome === 'cancelled') {
-    const { line, workerIds } = cancellation;
-    if (line !== null) await new JobTurns(redis).add(line, accountId, line.weight);
-    await Promise.all(workerIds.map((workerId) => sendControl(redis, workerId, { action: 'check-batches' })));
-  }
-  return await describeBatch(redis, accountId, id);
+  const batch = await new BatchStore(redis).find(accountId, id);
+  if (batch === null) throw noLongerExists(id);
+  const retry = await retryBatch(context, batch);
+  return await describeBatch(redis, accountId, retry.id);
 }

@@ -14,7 +14,7 @@ export async function describeBatch(redis: RedisClient, accountId: string, id: s
     callRedis(() => redis.hgetall(redisKeys.batchSlices(accountId, id))),
   ]);
   const batch = parseBatch(accountId, id, fields);
-  if (batch === null) throw new CommandError(`The batch ${id} no longer exists.`);
+  if (batch === null) throw noLongerExists(id);
   return {
     id,
     account: accountId,
@@ -45,7 +45,7 @@ export async function describeBatch(redis: RedisClient, accountId: string, id: s
     output_file: batch.outputFileId,
     error_file: batch.errorFileId,
     results_kept_seconds: batch.resultLifetimeSeconds,
-    caller_address: fields['ip'] ?? null,
+    caller_address: batch.userIp,
     metadata: batch.metadata,
     webhook_url: batch.webhookUrl,
     webhook: fields['wh'] === undefined ? null : (JSON.parse(fields['wh']) as object),
@@ -54,6 +54,9 @@ export async function describeBatch(redis: RedisClient, accountId: string, id: s
     slices: describeSlices(slices),
   };
 }
+
+export const noLongerExists = (id: string): CommandError =>
+  new CommandError(`The batch ${id} no longer exists.`);
 
 const readNumber = (fields: Fields, name: string): number => Number(fields[name] ?? 0);
 

@@ -1,14 +1,24 @@
-/** The operations whose requests can be lines of a batch, by their paths, as in a batch's `endpoint`. */
-export const batchEndpoints = [
-  '/v1/embeddings',
-  '/v1/chat/completions',
-  '/v1/images/generations',
-  '/v1/images/edits',
-] as const;
-export type BatchEndpoint = (typeof batchEndpoints)[number];
+import { createChatCompletion } from './chat.ts';
+import { createEmbedding } from './embeddings.ts';
+import { createImage, editImage } from './images.ts';
+import type { ModelType } from './models.ts';
 
-export const isBatchEndpoint = (text: string): text is BatchEndpoint =>
-  (batchEndpoints as readonly string[]).includes(text);
+/** The operations whose requests can be lines of a batch, by their paths, as in a batch's `endpoint`. */
+export const batchOperations = {
+  '/v1/embeddings': createEmbedding,
+  '/v1/chat/completions': createChatCompletion,
+  '/v1/images/generations': createImage,
+  '/v1/images/edits': editImage,
+} as const;
+export type BatchEndpoint = keyof typeof batchOperations;
+
+export const batchEndpoints = Object.keys(batchOperations) as readonly BatchEndpoint[];
+
+export const isBatchEndpoint = (text: string): text is BatchEndpoint => Object.hasOwn(batchOperations, text);
+
+/** Whether lines of this endpoint may name models of this type. */
+export const acceptsModelType = (endpoint: BatchEndpoint, type: ModelType): boolean =>
+  (batchOperations[endpoint].modelTypes as readonly ModelType[]).includes(type);
 
 /** As in OpenAI's API. `completed`, `failed`, `expired` and `cancelled` are final. */
 export const batchStatuses = [

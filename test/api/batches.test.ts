@@ -494,6 +494,67 @@ test('a retry is a new batch of the failed lines', async (t) => {
   t.deepEqual(errors.map((line) => line.custom_id).sort(), ['line-1', 'line-2']);
 });
 
+test('a line that is too long has its own custom_id in the error file, and is retried', async (t) => {
+  const client = clientOf(await stack.createAccount());
+  const url = '/v1/chat/completions';
+  // Its tokens are not counted.
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(33_000_000)}` } };
+  const long = { model: 'chat', custom_id: 'nested', messages: [{ role: 'user', content: [image] }] };
+  const short = { model: 'chat', messages: [{ role: 'user', content: 'hi' }], max_tokens: 10 };
+  // The id follows the body.
+  const text = [
+    { body: long, custom_id: 'long' },
+    { custom_id: 'nested', body: short },
+  ]
+    .map((line) => `${JSON.stringify(line)}\n`)
+    .join('');
+  const file = await client.files.create({
+    file: await toFile(Buffer.from(text), 'lines.jsonl'),
+    purpose: 'batch',
+  });
+  const created = await client.batches.create({
+    input_file_id: file.id,
+    endpoint: url,
+    completion_window: '24h',
+  });
+  const isRight = async (batch: Batch, succeeded: readonly string[]): Promise<void> => {
+    const ids = (await readLines(client, batch.output_file_id)).map((line) => line.custom_id);
+    t.deepEqual(ids, succeeded);
+    const errors = await readLines(client, batch.error_file_id);
+    t.deepEqual(
+      errors.map((line) => [line.custom_id, line.response?.status_code]),
+      [['long', 413]],
+    );
+  };
+  await isRight(await waitForBatch(client, created.id), ['nested']);
+  const retry = await client.post<Batch>(`/batches/${created.id}/retry`);
+  await isRight(await waitForBatch(client, retry.id), []);
+});
+
+test('a batch that is not created leaves no file of its lines', async (t) => {
+  const account = await stack.createAccount({ balance: '4' });
+  const client = clientOf(account);
+  const body = { model: 'picture', prompt: 'a lighthouse', size: '256x256' };
+  const lines = count(10).map((i) => ({ custom_id: `line-${i}`, body }));
+  const rejected = await t.throwsAsync(createInline(client, '/v1/images/generations', lines));
+  t.is((rejected as { status?: number }).status, 402);
+  await waitFor('the file to be deleted', async () => (await client.files.list()).data.length === 0);
+  const create = async () =>
+    await client.post<Batch>('/batches', {
+      body: {
+        endpoint: '/v1/images/generations',
+        completion_window: '24h',
+        requests: lines.slice(0, 1),
+      },
+      headers: { 'idempotency-key': 'one-batch-of-lines' },
+    });
+  const [first, second] = [await create(), await create()];
+  t.is(first.id, second.id);
+  const inputs = async () => (await client.files.list({ purpose: 'batch' })).data.map(({ id }) => id);
+  await waitFor('one file to be left', async () => (await inputs()).length === 1);
+  t.deepEqual(await inputs(), [first.input_file_id]);
+});
+
 test('the same Idempotency-Key creates one batch', async (t) => {
   const client = clientOf(await stack.createAccount());
   const input_file_id = await upload(client, [embeddingLine(0)]);

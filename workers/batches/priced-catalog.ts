@@ -1,9 +1,8 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
+import { acceptsModelType, type BatchEndpoint } from '../../shared/contract/batch-terms.ts';
 import type { ModelCatalog } from '../../shared/preparing/preparation.ts';
 import type { BatchPlan } from './batch-plan.ts';
-import { isModelOf } from './prepare-line.ts';
 
 /** The catalog with the prices at the creation of a batch. Models that it did not have then do not exist. */
 export function createPricedCatalog(
@@ -22,7 +21,7 @@ export function createPricedCatalog(
       if (model !== undefined && price !== undefined)
         found = { ...model, pricing: price.pricing, priceVersion: price.version };
       // A model of another type has no price here. The line is told of its type.
-      else if (model !== undefined && !isModelOf(endpoint as BatchEndpoint, model)) found = model;
+      else if (model !== undefined && !acceptsModelType(endpoint as BatchEndpoint, model.type)) found = model;
       models.set(name, found);
       return found;
     },

@@ -3,7 +3,7 @@ import { retryThroughOutage } from '../../shared/platform/redis/retry-through-ou
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import type { BatchFault } from '../../shared/work/batches/batch-record.ts';
-import type { InputLost } from './read-slice.ts';
+import type { InputLost } from '../../shared/work/files/read-lines.ts';
 import { loseInput, type SliceAttempt } from './slice-scripts.ts';
 
 const fault: BatchFault = {

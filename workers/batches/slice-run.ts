@@ -15,15 +15,9 @@ import type { JobDeps } from '../runs/job-context.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { embedLines } from './embed-lines.ts';
 import { callLine, writeFailure, type LineCallContext } from './line-call.ts';
-import {
-  findCustomId,
-  maxLineBytes,
-  parseLine,
-  prepareLine,
-  type LinePreparationDeps,
-} from './prepare-line.ts';
+import { maxLineBytes, parseLine, prepareLine, type LinePreparationDeps } from './prepare-line.ts';
 import type { LineWriter } from './line-writer.ts';
-import { InputLost, readSlice, type SliceLine } from './read-slice.ts';
+import { InputLost, readLines, type FileLine } from '../../shared/work/files/read-lines.ts';
 import type { ReadyLine, ReservedLine } from './ready-line.ts';
 import { writeRefusal } from './result-lines.ts';
 import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
@@ -246,33 +240,33 @@ export class SliceRun {
     let isDeadly = isSuspect && deaths >= maxDeaths && partOf(lines, deaths - 1) === 1;
     let ready: ReadyLine[] = [];
     let count = 0;
-    for await (const read of this.#readUnsettled())
-      for (const line of read) {
-        const one = await this.#readLine(deps, line, isDeadly);
-        if (one !== null) ready.push(one);
-        count += 1;
-        if (count < part && !isDeadly) continue;
-        yield ready;
-        ready = [];
-        count = 0;
-        isDeadly = false;
-      }
+    for await (const line of this.#readUnsettled()) {
+      const one = await this.#readLine(deps, line, isDeadly);
+      if (one !== null) ready.push(one);
+      count += 1;
+      if (count < part && !isDeadly) continue;
+      yield ready;
+      ready = [];
+      count = 0;
+      isDeadly = false;
+    }
     yield ready;
   }
 
   async #countLines(): Promise<number> {
     let count = 0;
-    for await (const lines of this.#readUnsettled()) count += lines.length;
+    const lines = this.#readUnsettled();
+    while ((await lines.next()).done !== true) count += 1;
     return count;
   }
 
-  async *#readUnsettled(): AsyncGenerator<SliceLine[], void> {
+  async *#readUnsettled(): AsyncGenerator<FileLine, void> {
     const { inputKey: key, inputBytes: byteLength } = this.#plan;
-    const { from, to } = this.slice;
-    const options = { maxLineBytes: maxLineBytes(this.#endpoint), signal: this.#lost.signal };
+    const { accountId, from, to } = this.slice;
+    const options = { accountId, maxLineBytes: maxLineBytes(this.#endpoint), signal: this.#lost.signal };
     try {
-      for await (const lines of readSlice(this.#dependencies.objects, { key, from, to, byteLength }, options))
-        yield lines.filter(({ index }) => !this.#results.has(index));
+      for await (const line of readLines(this.#dependencies.objects, { key, from, to, byteLength }, options))
+        if (!this.#results.has(line.index)) yield line;
     } catch (error) {
       if (!(error instanceof InputLost)) throw error;
       const { redis, objects } = this.#dependencies;
@@ -285,17 +279,17 @@ export class SliceRun {
     return this.#plan.endpoint as BatchEndpoint;
   }
 
-  async #readLine(deps: LinePreparationDeps, line: SliceLine, isDeadly: boolean): Promise<ReadyLine | null> {
+  async #readLine(deps: LinePreparationDeps, line: FileLine, isDeadly: boolean): Promise<ReadyLine | null> {
     const endpoint = this.#endpoint;
     const { accountId, batchId, number, deaths } = this.slice;
     const { index } = line;
     const id = `batch_req_${batchId.slice('batch_'.length)}_${number}_${index}`;
-    if (line.byteLength > maxLineBytes(endpoint)) {
-      await this.#fail({ index, id, customId: findCustomId(line) ?? '' }, new AppError('payload_too_large'));
+    const { customId, body, isTooLong } = await parseLine(line, endpoint, accountId);
+    const names = { index, id, customId };
+    if (isTooLong) {
+      await this.#fail(names, new AppError('payload_too_large'));
       return null;
     }
-    const { customId, body } = await parseLine(line, accountId);
-    const names = { index, id, customId };
     if (this.#refusal !== null) {
       await this.#refuseLine(names);
       return null;

@@ -3,14 +3,14 @@ import { modelTypes } from '../../../shared/contract/models.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { FileSummary } from '../../../shared/work/files/file-record.ts';
+import { FileWriter, fileTooLarge } from '../../../shared/work/files/file-writer.ts';
 import { preAdmitBody } from '../../admission/pre-admit.ts';
 import { maxFileSeconds, minFileSeconds } from '../../../shared/contract/batch-terms.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { FileWriter, fileTooLarge } from '../../files/file-writer.ts';
-import { noMemory } from '../../http/bodies/body-errors.ts';
 import { readChunks } from '../../http/bodies/read-chunks.ts';
 import { UploadForm } from '../../http/bodies/upload-form.ts';
+import { acquireUploadMemory } from '../../http/bodies/upload-memory.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import type { ApiContext } from '../../http/request/context.ts';
@@ -18,10 +18,6 @@ import { keyHolderOf } from '../../http/request/holder.ts';
 import type { Services } from '../../services.ts';
 import { presentFile } from './present-file.ts';
 
-/** What an upload takes: two parts of its object, the line that is checked, and what is on its way. */
-const uploadMemoryBytes = 12_000_000;
-/** How long an upload waits for memory. */
-const memoryWaitMs = 30_000;
 /** The parts of a form other than the content of the file. */
 const maxFormBytes = 32 * 1024;
 const maxNameChars = 255;
@@ -66,11 +62,7 @@ async function receiveWithMemory(
   upload: FileUpload,
   announcedBytes: number,
 ): Promise<FileSummary> {
-  const memory = await services.uploadMemory.acquire(keyHolderOf(context).accountId, uploadMemoryBytes, {
-    signal: context.state.signal,
-    waitMs: memoryWaitMs,
-    createError: noMemory,
-  });
+  const memory = await acquireUploadMemory(services, context);
   try {
     return await upload.receive(Math.max(0, announcedBytes - maxFormBytes));
   } finally {

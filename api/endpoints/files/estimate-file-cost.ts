@@ -1,11 +1,11 @@
 import { isBatchEndpoint, type BatchEndpoint } from '../../../shared/contract/batch-terms.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { toRubNumber } from '../../../shared/encoding/money.ts';
+import { estimateFile, type ModelEstimate } from '../../../shared/work/files/estimate-file.ts';
 import type { FileVerdict } from '../../../shared/work/files/file-verdict.ts';
 import type { FileCostEstimate } from '../../contract/batch-files.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { estimateFile, type ModelEstimate } from '../../files/estimate-file.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { findFile } from './find-file.ts';

@@ -4,14 +4,12 @@ import type { BatchQueueName } from '../jobs/job-line.ts';
 export type { BatchStatus };
 
 /** Why the remaining lines of a batch are not run. */
-export const refusalCodes = [
-  'insufficient_balance',
-  'batch_cancelled',
-  'batch_expired',
-  'account_banned',
-  'input_lost',
-] as const;
-export type RefusalCode = (typeof refusalCodes)[number];
+export type RefusalCode =
+  | 'insufficient_balance'
+  | 'batch_cancelled'
+  | 'batch_expired'
+  | 'account_banned'
+  | 'input_lost';
 
 /** A fault of an input file, as in OpenAI's `errors.data`. */
 export interface BatchFault {
@@ -29,12 +27,14 @@ export interface BatchRecord {
   readonly status: BatchStatus;
   readonly endpoint: string;
   readonly queue: BatchQueueName;
-  /** The model that most lines name. The batch waits for turns of this model. */
+  /** The model that most lines name. If no line names one of the catalog, the name in the first lines, which may be ''. */
   readonly model: string;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   /** When it got each status. */
   readonly reachedAtMs: Readonly<Partial<Record<BatchStatus, number>>>;
+  /** The address of the caller who created it. */
+  readonly userIp: string;
   readonly inputFileId: string;
   readonly lines: number;
   readonly succeeded: number;
@@ -94,6 +94,7 @@ export function parseBatch(
     createdAtMs: count('at'),
     expiresAtMs: count('wi'),
     reachedAtMs: Object.fromEntries(reached),
+    userIp: fields['ip'] ?? '',
     inputFileId: fields['in'] ?? '',
     lines: count('lines'),
     succeeded: count('ok'),

@@ -86,9 +86,11 @@ export interface NewBatch {
 export type PlacedBatch =
   | { readonly outcome: 'ok'; readonly createdAtMs: number; readonly weight: number }
   | { readonly outcome: 'too_many_batches'; readonly unfinished: number }
-  /** `no_file`: the input file is gone. `gone`: the reservation is. */
+  /** Too many batches of the account that have ended are still kept. */
   | { readonly outcome: 'too_many_kept' }
+  /** The input file is gone. */
   | { readonly outcome: 'no_file' }
+  /** The reservation is gone. */
   | { readonly outcome: 'gone' };
 
 export type BatchCancellation =
@@ -190,8 +192,7 @@ export class BatchStore {
   async findMany(accountId: string, ids: readonly string[]): Promise<readonly BatchRecord[]> {
     const items = ids.map((id) => ({ id }));
     const reply = await callRedis(() => findScript.run(this.#redis, valuesOf(accountId), items));
-    const [, batches] = reply as [nowMs: number, batches: string];
-    return parseBatches(accountId, batches);
+    return parseBatches(accountId, reply as string);
   }
 
   /**
@@ -200,8 +201,8 @@ export class BatchStore {
    */
   async list(accountId: string, after: string | null, count: number): Promise<readonly BatchRecord[]> {
     const values = { ...valuesOf(accountId), after: after ?? '', count };
-    const [, batches] = (await callRedis(() => listScript.run(this.#redis, values))) as [number, string];
-    return parseBatches(accountId, batches);
+    const reply = await callRedis(() => listScript.run(this.#redis, values));
+    return parseBatches(accountId, reply as string);
   }
 
   /** Stops running lines. Lines that run are finished and charged; all others are written to the error file. */

@@ -1,5 +1,4 @@
--- Reads a page of the account's batches, newest first. Replies {nowMs, batches}: the time, and as JSON of each batch its id
--- and its fields.
+-- Reads a page of the account's batches, newest first. Replies JSON: of each batch its id and its fields.
 
 local prefix = KEYS[1] -- of the keys of the account's shard
 local accountId = ARGV[1] -- of the account
@@ -12,7 +11,7 @@ local all = prefix .. 'batches:' .. accountId
 local from = 0
 if after ~= '' then
   local rank = redis.call('ZREVRANK', all, after)
-  if not rank then return {readBatches({})} end
+  if not rank then return readBatches({}) end
   from = rank + 1
 end
-return {readBatches(redis.call('ZREVRANGE', all, from, from + count - 1))}
+return readBatches(redis.call('ZREVRANGE', all, from, from + count - 1))

@@ -4,7 +4,7 @@ import { hasBatchEnded, type BatchRecord, type BatchStatus } from './batch-recor
 
 /**
  * Converts a batch to its public form, as in OpenAI's API.
- * @param nowMs from the same clock as the batch's times
+ * @param nowMs current time
  */
 export function presentBatch(batch: BatchRecord, nowMs: number): Batch {
   const { usage, outputFileId, errorFileId, faults } = batch;

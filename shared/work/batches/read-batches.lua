@@ -1,8 +1,6 @@
 -- Reads batches. Needs `prefix` and `accountId`.
 
--- include '../../platform/redis/clock.lua'
-
--- Returns the time, and as JSON of each batch its id and its fields, without what only workers need.
+-- Returns as JSON of each batch its id and its fields, without what only workers need.
 local function readBatches(ids)
   local batches = {}
   for _, id in ipairs(ids) do
@@ -16,5 +14,5 @@ local function readBatches(ids)
     end
     if #shown > 0 then batches[#batches + 1] = {id, shown} end
   end
-  return nowMs, #batches > 0 and cjson.encode(batches) or '[]'
+  return #batches > 0 and cjson.encode(batches) or '[]'
 end

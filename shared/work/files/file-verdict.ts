@@ -1,14 +1,13 @@
 /** What is wrong with a line of a batch's input. */
-export const lineFaultCodes = [
-  'invalid_json_line',
-  'missing_custom_id',
-  'duplicate_custom_id',
-  'too_many_tasks',
-  'empty_file',
-] as const;
+export type LineFaultCode =
+  | 'invalid_json_line'
+  | 'missing_custom_id'
+  | 'duplicate_custom_id'
+  | 'too_many_tasks'
+  | 'empty_file';
 
 export interface LineFault {
-  readonly code: (typeof lineFaultCodes)[number];
+  readonly code: LineFaultCode;
   /** Counted from 1; null for a fault of the whole file. */
   readonly line: number | null;
   readonly message: string;

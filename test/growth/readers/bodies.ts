@@ -1,5 +1,5 @@
-import { LongLine } from '../../../api/files/long-line.ts';
-import { readShortLine } from '../../../api/files/read-short-line.ts';
+import { LongLine } from '../../../shared/work/files/long-line.ts';
+import { readShortLine } from '../../../shared/work/files/read-short-line.ts';
 import { FormReader } from '../../../api/http/bodies/form-reader.ts';
 import { JsonBodyReader, parseSmallJson } from '../../../shared/preparing/json-body.ts';
 import { checkContents, checkParts } from '../../../shared/preparing/chat/check-parts.ts';
@@ -209,6 +209,15 @@ export const bodyReaders: readonly Reader[] = [
     'long line of a file',
     (text) => {
       const line = new LongLine();
+      inChunks(text, (chunk) => line.push(chunk));
+      return line.end();
+    },
+    { maxSize: bodyBytes, tokens: json, frames: lineFrames },
+  ),
+  readsText(
+    'names of a long line',
+    (text) => {
+      const line = new LongLine('names');
       inChunks(text, (chunk) => line.push(chunk));
       return line.end();
     },

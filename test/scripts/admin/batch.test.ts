@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import type { Batch } from '../../../shared/contract/batches.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import type { VendorSimulator } from '../../../scripts/vendor-simulator/simulator.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';
@@ -8,9 +10,9 @@ import type { TestAccount, TestStack } from '../../support/stack.ts';
 import { useVendorStack } from '../../support/vendor-stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** How operators look at batches and jobs, and cancel them. */
+/** How operators look at batches and jobs, cancel them, and retry batches. */
 
-const models = ['quick', 'listed', 'shown', 'stopped', 'job'] as const;
+const models = ['quick', 'listed', 'shown', 'stopped', 'job', 'dear', 'kept'] as const;
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-vendor-key-0123456789] }
@@ -127,6 +129,121 @@ test('a cancelled batch runs no more lines, and those that run are finished and 
   t.like(await readAdmin(stack.env, 'batch', 'cancel', id), { status: 'cancelled', cost: ended.cost });
 });
 
+/** Creates a batch of which some lines fail, and waits for its end. @returns its id */
+async function createFailing(account: TestAccount, fields: object = {}): Promise<string> {
+  const bodyOf = (model: string) => ({ model, messages, max_tokens: 10 });
+  const requests = ['quick', 'no-such-model', 'quick', 'neither-this'].map((model, i) => ({
+    custom_id: `line-${i}`,
+    body: bodyOf(model),
+  }));
+  const body = { endpoint: '/v1/chat/completions', completion_window: '24h', requests, ...fields };
+  const created = await callApi<{ id: string }>(stack.url, account.apiKey, 'POST', '/batches', body);
+  await waitForStatus(created.body.id, 'completed');
+  return created.body.id;
+}
+
+const getBatch = async ({ apiKey }: TestAccount, id: string): Promise<Batch> =>
+  (await callApi<Batch>(stack.url, apiKey, 'GET', `/batches/${id}`)).body;
+const readFile = async ({ apiKey }: TestAccount, id: string): Promise<string> => {
+  const headers = { authorization: `Bearer ${apiKey}` };
+  return await (await fetch(`${stack.url}/v1/files/${id}/content`, { headers })).text();
+};
+const deleteFile = async ({ apiKey }: TestAccount, id: string): Promise<void> => {
+  const headers = { authorization: `Bearer ${apiKey}` };
+  await fetch(`${stack.url}/v1/files/${id}`, { method: 'DELETE', headers });
+};
+const listFiles = async ({ apiKey }: TestAccount): Promise<string[]> =>
+  (await callApi<{ data: { id: string }[] }>(stack.url, apiKey, 'GET', '/files?purpose=batch')).body.data.map(
+    ({ id }) => id,
+  );
+
+test('an operator retries the failed lines of a batch as its owner could, without a request per minute', async (t) => {
+  const account = await stack.createAccount({ rpm: 1 });
+  const fields = { metadata: { dataset: 'articles' }, max_cost: 5 };
+  const id = await createFailing(account, fields);
+  const before = await getBatch(account, id);
+  // The one request of this minute is used.
+  const retry = await readAdmin<ShownBatch>(stack.env, 'batch', 'retry', id);
+  t.not(retry.id, id);
+  t.like(retry, { account: account.id, lines_total: 2, turns_of_model: 'quick', ...fields });
+  const ended = await waitForStatus(retry.id, 'completed');
+  t.like(ended, { lines_succeeded: 0, lines_failed: 2, cost: 0, reserved: 0 });
+  const batch = await getBatch(account, retry.id);
+  t.like(batch, { endpoint: '/v1/chat/completions', ...fields });
+  const ids = (await readFile(account, batch.error_file_id!))
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { custom_id: string }).custom_id);
+  t.deepEqual(ids.toSorted(), ['line-1', 'line-3']);
+  t.deepEqual(await getBatch(account, id), before);
+  t.is((await stack.readAccount(account.id)).reservedNano, 0n);
+  const { stdout } = await runAdmin(stack.env, 'batch', 'retry', retry.id);
+  t.regex(stdout, /^id +batch_[0-9a-f]{32}$/m);
+});
+
+test('a retry that the balance cannot pay, that has nothing to retry, or whose files are gone says so', async (t) => {
+  const account = await stack.createAccount();
+  const refuse = async (id: string, expected: RegExp): Promise<void> => {
+    const files = await listFiles(account);
+    const { exitCode, stdout, stderr } = await runAdmin(stack.env, 'batch', 'retry', id);
+    t.is(exitCode, 1);
+    t.is(stdout, '');
+    t.regex(stderr, expected);
+    t.deepEqual(await listFiles(account), files);
+    t.is((await stack.readAccount(account.id)).reservedNano, 0n);
+  };
+  const held = vendor.hold('gpt-dear');
+  t.teardown(() => held.end());
+  const unpaid = await createBatch(account, 'dear', 70);
+  await waitFor('some lines to run', () => held.waiting > 0);
+  const { stderr } = await runAdmin(stack.env, 'batch', 'retry', unpaid);
+  t.regex(stderr, /^The batch has not ended/);
+  await readAdmin(stack.env, 'batch', 'cancel', unpaid);
+  held.end();
+  await waitForStatus(unpaid, 'cancelled');
+
+  const successful = await createBatch(account, 'quick', 1);
+  await waitForStatus(successful, 'completed');
+  await refuse(successful, /^The batch has no failed lines/);
+
+  const gone = await createFailing(account);
+  const { input_file_id: input, error_file_id: errors } = await getBatch(account, gone);
+  await deleteFile(account, input);
+  await refuse(gone, new RegExp(`^The input file of the batch, ${input}, was deleted or has expired`));
+  await deleteFile(account, errors!);
+  await refuse(gone, new RegExp(`^The error file of the batch, ${errors}, was deleted or has expired`));
+
+  await stack.redis.hset(redisKeys.account(account.id), 'bal', '5');
+  await refuse(
+    unpaid,
+    /^The lines may cost \d+\.\d+ RUB, and 0\.000000005 RUB of the account's balance is available\.$/m,
+  );
+  await readAdmin(stack.env, 'account', 'ban', account.id, '--reason', 'unpaid bills');
+  await refuse(unpaid, /^The account is banned/);
+});
+
+test('an account that has as many batches or files as it may have gets no retry', async (t) => {
+  const account = await stack.createAccount();
+  const id = await createFailing(account);
+  const files = await listFiles(account);
+  const held = vendor.hold('gpt-kept');
+  t.teardown(() => held.end());
+  const running = await createBatch(account, 'kept', 1);
+  await waitFor('the line to run', () => held.waiting === 1);
+  const retryWith = (limit: Record<string, string>) =>
+    runAdmin({ ...stack.env, ...limit }, 'batch', 'retry', id);
+  const beyondBatches = await retryWith({ MAX_UNFINISHED_BATCHES: '1' });
+  t.is(beyondBatches.exitCode, 1);
+  t.regex(beyondBatches.stderr, /^This account has 1 unfinished batches, and may have 1\./);
+  const beyondFiles = await retryWith({ MAX_FILES_PER_ACCOUNT: '1' });
+  t.is(beyondFiles.exitCode, 1);
+  t.regex(beyondFiles.stderr, /^An account can have 1 files, and this one has \d+ files/);
+  held.end();
+  await waitForStatus(running, 'completed');
+  t.is((await listFiles(account)).length, files.length + 1);
+  t.is((await stack.readAccount(account.id)).reservedNano, 0n);
+});
+
 test('jobs are shown, and cancelled while they wait or run', async (t) => {
   const held = vendor.hold('gpt-job');
   t.teardown(() => held.end());
@@ -153,6 +270,7 @@ test('a batch or job that does not exist is an error, and so is a status that do
   const cases: [args: string[], exitCode: number, expected: RegExp][] = [
     [['batch', 'show', `batch_${'0'.repeat(32)}`], 1, /^No batch "batch_0/],
     [['batch', 'cancel', 'nothing'], 1, /^No batch "nothing"/],
+    [['batch', 'retry', `batch_${'0'.repeat(32)}`], 1, /^No batch "batch_0/],
     [['job', 'show', randomUUID()], 1, /^No job /],
     [['job', 'cancel', 'nothing'], 1, /^No job "nothing"/],
     [['batch', 'list', '--status', 'done'], 2, /^--status must be one of validating, /],

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { JsonlChecker } from '../../../api/files/jsonl-checker.ts';
-import { LongLine } from '../../../api/files/long-line.ts';
-import { readShortLine } from '../../../api/files/read-short-line.ts';
-import { countTokens, CountingTurn } from '../../../shared/catalog/count-tokens.ts';
-import type { FileVerdict } from '../../../shared/work/files/file-verdict.ts';
+import { JsonlChecker } from '../../../../shared/work/files/jsonl-checker.ts';
+import { LongLine } from '../../../../shared/work/files/long-line.ts';
+import { readShortLine } from '../../../../shared/work/files/read-short-line.ts';
+import { countTokens, CountingTurn } from '../../../../shared/catalog/count-tokens.ts';
+import type { FileVerdict } from '../../../../shared/work/files/file-verdict.ts';
 
 async function check(
   content: string | Buffer,

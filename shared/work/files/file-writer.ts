@@ -1,18 +1,28 @@
-import { CountingTurn } from '../../shared/catalog/count-tokens.ts';
-import { AppError } from '../../shared/contract/errors.ts';
-import { maxFileSeconds } from '../../shared/contract/batch-terms.ts';
-import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
-import { createApiFileKey } from '../../shared/platform/storage/file-name.ts';
-import type { ObjectUpload } from '../../shared/platform/storage/object-upload.ts';
-import { createFileId, parseFileId } from '../../shared/work/files/file-id.ts';
-import type { FileRecord, FileSegment } from '../../shared/work/files/file-record.ts';
-import type { FileBounds, FileRefusal } from '../../shared/work/files/file-store.ts';
-import type { FileVerdict } from '../../shared/work/files/file-verdict.ts';
-import type { Services } from '../services.ts';
+import { CountingTurn } from '../../catalog/count-tokens.ts';
+import { AppError } from '../../contract/errors.ts';
+import { maxFileSeconds } from '../../contract/batch-terms.ts';
+import { runInBackground } from '../../platform/runtime/run-in-background.ts';
+import { createApiFileKey } from '../../platform/storage/file-name.ts';
+import type { ObjectStore } from '../../platform/storage/object-store.ts';
+import type { ObjectUpload } from '../../platform/storage/object-upload.ts';
+import type { Config } from '../../platform/config/config.ts';
+import type { Logger } from '../../platform/runtime/logger.ts';
+import { createFileId, parseFileId } from './file-id.ts';
+import type { FileRecord, FileSegment } from './file-record.ts';
+import type { FileBounds, FileRefusal, FileStore, NewFile } from './file-store.ts';
+import type { FileVerdict } from './file-verdict.ts';
 import { JsonlChecker } from './jsonl-checker.ts';
 
 /** A batch may read its input for this long after the file has expired. */
 const batchMs = 24 * 60 * 60 * 1_000;
+
+export interface FileWriterDeps {
+  readonly files: FileStore;
+  readonly objects: Pick<ObjectStore, 'openUpload'>;
+  /** The limits of files. */
+  readonly config: Pick<Config, 'files'>;
+  readonly log: Logger;
+}
 
 /** The file that was written, and its object. */
 export interface WrittenFile {
@@ -22,7 +32,7 @@ export interface WrittenFile {
 
 /** Writes the input of a batch as it arrives, and checks its lines on the way. Nothing is kept unless `end` succeeds. */
 export class FileWriter {
-  readonly #services: Pick<Services, 'files' | 'objects' | 'config' | 'log'>;
+  readonly #deps: FileWriterDeps;
   readonly #accountId: string;
   readonly #signal: AbortSignal;
   readonly #checker: JsonlChecker;
@@ -32,15 +42,11 @@ export class FileWriter {
   #byteLength = 0;
 
   /** @param signal aborted when the file is no longer wanted; the caller must still call `abort` */
-  constructor(
-    services: Pick<Services, 'files' | 'objects' | 'config' | 'log'>,
-    accountId: string,
-    signal: AbortSignal,
-  ) {
-    this.#services = services;
+  constructor(deps: FileWriterDeps, accountId: string, signal: AbortSignal) {
+    this.#deps = deps;
     this.#accountId = accountId;
     this.#signal = signal;
-    const { maxFiles, maxBytes, maxLines } = services.config.files;
+    const { maxFiles, maxBytes, maxLines } = deps.config.files;
     this.#bounds = { maxFiles, maxBytes };
     this.#checker = new JsonlChecker({
       maxLines,
@@ -54,7 +60,7 @@ export class FileWriter {
    * @throws AppError `payload_too_large`, `service_unavailable`
    */
   async begin(minBytes: number): Promise<void> {
-    const { files, objects } = this.#services;
+    const { files, objects } = this.#deps;
     // The lifetime is known only after the content. No file outlives the bucket's rule, which counts from now.
     const key = createApiFileKey(Date.now() + maxFileSeconds * 1_000 + batchMs);
     const begun = await files.begin(this.#accountId, key, minBytes, this.#bounds);
@@ -65,7 +71,7 @@ export class FileWriter {
 
   /** @throws AppError `payload_too_large`, `service_unavailable`; the signal's reason */
   async write(piece: Buffer): Promise<void> {
-    const { maxFileBytes } = this.#services.config.files;
+    const { maxFileBytes } = this.#deps.config.files;
     this.#byteLength += piece.length;
     if (this.#byteLength > maxFileBytes) throw fileTooLarge(maxFileBytes);
     await this.#checker.push(piece);
@@ -86,8 +92,8 @@ export class FileWriter {
     };
   }
 
-  async #create(file: Parameters<Services['files']['create']>[1]): Promise<void> {
-    const { files, log } = this.#services;
+  async #create(file: NewFile): Promise<void> {
+    const { files, log } = this.#deps;
     try {
       const created = await files.create(this.#accountId, file, this.#bounds);
       if (created.outcome !== 'ok') throw tooManyFiles(created, this.#bounds);

@@ -1,12 +1,12 @@
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
-import type { Estimate } from '../../shared/money/estimate.ts';
-import type { BatchFault } from '../../shared/work/batches/batch-record.ts';
-import type { BatchPrice } from '../../shared/work/batches/batch-store.ts';
-import type { FileVerdict } from '../../shared/work/files/file-verdict.ts';
-import { batchQueueOf } from '../../shared/work/jobs/job-line.ts';
-import { queueOfModel, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import type { CatalogModel } from '../../catalog/catalog-schema.ts';
+import type { CatalogStore } from '../../catalog/catalog-store.ts';
+import { batchOperations, type BatchEndpoint } from '../../contract/batch-terms.ts';
+import type { Estimate } from '../../money/estimate.ts';
+import type { BatchFault } from './batch-record.ts';
+import type { BatchPrice } from './batch-store.ts';
+import type { FileVerdict } from '../files/file-verdict.ts';
+import { batchQueueOf } from '../jobs/job-line.ts';
+import { queueOfModel, type QueueName } from '../queue/job-kinds.ts';
 import { estimateFile, type FileEstimate } from '../files/estimate-file.ts';
 import type { WrittenFile } from '../files/file-writer.ts';
 import type { BatchWork } from './batches.ts';
@@ -16,12 +16,8 @@ const linesPerSlice: Readonly<Record<QueueName, number>> = { chat: 64, image: 16
 /** A slice is in the memory of its worker. */
 const maxSliceBytes = 4_000_000;
 
-const queueOfEndpoint: Readonly<Record<BatchEndpoint, QueueName>> = {
-  '/v1/embeddings': 'embedding',
-  '/v1/chat/completions': 'chat',
-  '/v1/images/generations': 'image',
-  '/v1/images/edits': 'image',
-};
+/** Models with their current prices. */
+export type PlanCatalog = Pick<CatalogStore, 'current' | 'find' | 'isActive'>;
 
 export interface BatchOptions {
   readonly endpoint: BatchEndpoint;
@@ -40,12 +36,12 @@ export interface PlannedBatch {
 
 /** Plans a batch at the current prices. */
 export function planBatch(
-  catalog: Pick<CatalogStore, 'current' | 'find' | 'isActive'>,
+  catalog: PlanCatalog,
   { file, segment }: WrittenFile,
   { endpoint, maxCostNano, ...options }: BatchOptions,
 ): PlannedBatch {
   const { verdict } = file;
-  const queue = queueOfEndpoint[endpoint];
+  const queue = queueOfModel(batchOperations[endpoint].modelTypes[0]);
   const faults = listFaults(verdict, endpoint);
   const estimate = faults.length > 0 ? null : estimateFile(verdict, endpoint, catalog);
   const main = findMainModel(catalog, queue, estimate);
@@ -85,7 +81,7 @@ function listFaults({ faults, urls }: FileVerdict, endpoint: BatchEndpoint): Bat
 
 /** The model that most lines name, of those that exist. */
 function findMainModel(
-  catalog: Pick<CatalogStore, 'find'>,
+  catalog: Pick<PlanCatalog, 'find'>,
   queue: QueueName,
   estimate: FileEstimate | null,
 ): CatalogModel | undefined {
@@ -100,14 +96,11 @@ function findMainModel(
 }
 
 /** If no line names a model that exists, the lines get their errors in the turns of any model of this kind. */
-const findAnyModel = ({ current }: Pick<CatalogStore, 'current'>, queue: QueueName): string =>
+const findAnyModel = ({ current }: Pick<PlanCatalog, 'current'>, queue: QueueName): string =>
   current.models.find(({ type }) => queueOfModel(type) === queue)?.id ?? '';
 
 /** The prices of all models that lines may name, because a file may name more of them than its check keeps. */
-function listPrices(
-  { current }: Pick<CatalogStore, 'current'>,
-  queue: QueueName,
-): Record<string, BatchPrice> {
+function listPrices({ current }: Pick<PlanCatalog, 'current'>, queue: QueueName): Record<string, BatchPrice> {
   const models = current.models.filter(({ type }) => queueOfModel(type) === queue);
   return Object.fromEntries(
     models.map(({ id, priceVersion, pricing }) => [id, { version: priceVersion, pricing }]),

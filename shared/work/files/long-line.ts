@@ -1,6 +1,6 @@
-import { ChunkList } from '../../shared/platform/runtime/chunk-list.ts';
-import { isScalarByte, parseToken } from '../../shared/encoding/json-tokens.ts';
-import { findCharacterEnd } from '../../shared/encoding/utf8-check.ts';
+import { ChunkList } from '../../platform/runtime/chunk-list.ts';
+import { isScalarByte, parseToken } from '../../encoding/json-tokens.ts';
+import { findCharacterEnd } from '../../encoding/utf8-check.ts';
 import {
   FieldTexts,
   isBodyValue,
@@ -51,6 +51,8 @@ const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byt
  * The caller checks that the bytes are UTF-8, and takes the texts after each chunk.
  */
 export class LongLine {
+  /** Whether the body is read. Otherwise its facts are null. */
+  readonly #readsBody: boolean;
   #facts: LineFacts = {};
   #problem: string | null = null;
   #isBlank = true;
@@ -68,6 +70,11 @@ export class LongLine {
   #escapeBytes = 0;
   /** Bytes of the current token that are needed. */
   #parts = new ChunkList();
+
+  /** @param parts of the line that are read */
+  constructor(parts: 'all' | 'names' = 'all') {
+    this.#readsBody = parts === 'all';
+  }
 
   /** Whether there was nothing but white space. */
   get isBlank(): boolean {
@@ -137,13 +144,19 @@ export class LongLine {
   }
 
   get #isInBody(): boolean {
-    return this.#isArray.length === 2 && this.#lineField === 'body' && this.#isArray[1] === false;
+    return this.#isArray.length === 2 && this.#isBelowBody;
+  }
+
+  /** Whether the current value is in the body, however deep. */
+  get #isBelowBody(): boolean {
+    return (
+      this.#readsBody && this.#isArray.length >= 2 && this.#lineField === 'body' && this.#isArray[1] === false
+    );
   }
 
   /** The field of the body that the current value belongs to, if it is one with texts. */
   get #textField(): TextField | null {
-    const isBelowBody = this.#isArray.length >= 2 && this.#lineField === 'body' && this.#isArray[1] === false;
-    return isBelowBody && isTextField(this.#bodyField) ? this.#bodyField : null;
+    return this.#isBelowBody && isTextField(this.#bodyField) ? this.#bodyField : null;
   }
 
   get #texts(): FieldTexts | null {
@@ -187,7 +200,7 @@ export class LongLine {
         else if (kind !== 'scalar') facts[this.#lineField] = {};
         break;
       case 'body':
-        facts.body = kind === 'object' ? { fields: {} } : null;
+        facts.body = kind === 'object' && this.#readsBody ? { fields: {} } : null;
         break;
       default:
     }

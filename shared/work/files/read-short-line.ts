@@ -1,4 +1,4 @@
-import { isRecord } from '../../shared/encoding/json-record.ts';
+import { isRecord } from '../../encoding/json-record.ts';
 import {
   bodyValues,
   FieldTexts,

@@ -1,5 +1,5 @@
-import type { LineGroup } from '../../shared/work/files/file-verdict.ts';
-import { shorten } from '../../shared/platform/runtime/shorten.ts';
+import type { LineGroup } from './file-verdict.ts';
+import { shorten } from '../../platform/runtime/shorten.ts';
 import type { BodyFacts, FieldTexts } from './line-facts.ts';
 
 /** Lines with further models, sizes and qualities are summed up together. */

@@ -1,21 +1,13 @@
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import { computeCost, noUsage, type Usage } from '../../shared/catalog/cost.ts';
-import { findDefaultSize, listQualities, listSizes } from '../../shared/catalog/image-options.ts';
-import type { BatchEndpoint } from '../../shared/contract/batch-terms.ts';
-import { invalidField, type AppError } from '../../shared/contract/errors.ts';
-import { modelDisabled, modelNotFound } from '../../shared/contract/model-errors.ts';
-import type { ModelType } from '../../shared/contract/models.ts';
-import type { FileVerdict, LineGroup } from '../../shared/work/files/file-verdict.ts';
+import type { CatalogModel } from '../../catalog/catalog-schema.ts';
+import { computeCost, noUsage, type Usage } from '../../catalog/cost.ts';
+import { findDefaultSize, listQualities, listSizes } from '../../catalog/image-options.ts';
+import { acceptsModelType, type BatchEndpoint } from '../../contract/batch-terms.ts';
+import { invalidField, type AppError } from '../../contract/errors.ts';
+import { modelDisabled, modelNotFound } from '../../contract/model-errors.ts';
+import type { FileVerdict, LineGroup } from './file-verdict.ts';
 
 /** What a chat without a limit of its output is assumed to generate, per choice. */
 export const assumedOutputTokens = 1_024;
-
-const modelTypesOf: Readonly<Record<BatchEndpoint, readonly ModelType[]>> = {
-  '/v1/chat/completions': ['chat', 'vision'],
-  '/v1/embeddings': ['embedding'],
-  '/v1/images/generations': ['image'],
-  '/v1/images/edits': ['image'],
-};
 
 /** The prices that apply. */
 export interface EstimateCatalog {
@@ -75,7 +67,7 @@ function estimateGroup(group: LineGroup, endpoint: BatchEndpoint, catalog: Estim
     error,
   });
   if (model === undefined) return failed(modelNotFound(group.model ?? ''), group.model);
-  if (!modelTypesOf[endpoint].includes(model.type)) {
+  if (!acceptsModelType(endpoint, model.type)) {
     const msg = `"${model.id}" is a model of type ${model.type}, which ${endpoint} does not accept.`;
     return failed(invalidField(['body', 'model'], msg), model.id);
   }

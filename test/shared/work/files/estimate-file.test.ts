@@ -1,8 +1,8 @@
 import test from 'ava';
-import { estimateFile, type EstimateCatalog } from '../../../api/files/estimate-file.ts';
-import type { BatchEndpoint } from '../../../shared/contract/batch-terms.ts';
-import { parseCatalog } from '../../../shared/catalog/parse-catalog.ts';
-import type { LineGroup } from '../../../shared/work/files/file-verdict.ts';
+import { estimateFile, type EstimateCatalog } from '../../../../shared/work/files/estimate-file.ts';
+import type { BatchEndpoint } from '../../../../shared/contract/batch-terms.ts';
+import { parseCatalog } from '../../../../shared/catalog/parse-catalog.ts';
+import type { LineGroup } from '../../../../shared/work/files/file-verdict.ts';
 
 const text = `
 upstreams:

@@ -15,26 +15,36 @@ export class CustomIds {
 
   /** @returns the line that has this id already; null if it is new */
   add(id: string, line: number): number | null {
-    const hash = createHash('sha256').update(id).digest();
-    const found = this.#insert(hash.readUInt32LE(0), hash.readUInt32LE(4), line);
-    if (found !== null) return found;
+    const known = this.#insert(...hashId(id), line);
+    if (known !== null) return known;
     this.#size += 1;
     if (this.#size > (this.#slots.length / 3) * maxLoad) this.#grow();
     return null;
   }
 
+  /** Whether a line has this id. */
+  has(id: string): boolean {
+    return this.#slots[this.#find(...hashId(id)) + 2] !== 0;
+  }
+
+  /** Returns the line that has this hash already. Null if it had none. */
   #insert(low: number, high: number, line: number): number | null {
+    const slots = this.#slots;
+    const at = this.#find(low, high);
+    if (slots[at + 2] !== 0) return slots[at + 2]!;
+    slots[at] = low;
+    slots[at + 1] = high;
+    slots[at + 2] = line;
+    return null;
+  }
+
+  /** Returns where this hash is, or would be. */
+  #find(low: number, high: number): number {
     const slots = this.#slots;
     const mask = slots.length / 3 - 1;
     for (let slot = low & mask; ; slot = (slot + 1) & mask) {
       const at = slot * 3;
-      if (slots[at + 2] === 0) {
-        slots[at] = low;
-        slots[at + 1] = high;
-        slots[at + 2] = line;
-        return null;
-      }
-      if (slots[at] === low && slots[at + 1] === high) return slots[at + 2]!;
+      if (slots[at + 2] === 0 || (slots[at] === low && slots[at + 1] === high)) return at;
     }
   }
 
@@ -45,4 +55,9 @@ export class CustomIds {
       if (before[at + 2] !== 0) this.#insert(before[at]!, before[at + 1]!, before[at + 2]!);
     }
   }
+}
+
+function hashId(id: string): [low: number, high: number] {
+  const hash = createHash('sha256').update(id).digest();
+  return [hash.readUInt32LE(0), hash.readUInt32LE(4)];
 }

@@ -1,10 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { countTokensAsync, type CountingTurn } from '../../shared/catalog/count-tokens.ts';
-import { shorten } from '../../shared/platform/runtime/shorten.ts';
-import { isWellFormed } from '../../shared/platform/runtime/surrogate-check.ts';
-import { Utf8Check } from '../../shared/encoding/utf8-check.ts';
-import type { FileVerdict, LineFault } from '../../shared/work/files/file-verdict.ts';
+import { countTokensAsync, type CountingTurn } from '../../catalog/count-tokens.ts';
+import { shorten } from '../../platform/runtime/shorten.ts';
+import { isWellFormed } from '../../platform/runtime/surrogate-check.ts';
+import { Utf8Check } from '../../encoding/utf8-check.ts';
+import type { FileVerdict, LineFault } from './file-verdict.ts';
+import { byteOrderMark } from './byte-order-mark.ts';
 import { CustomIds } from './custom-ids.ts';
+import { isBlank } from './line-buffer.ts';
 import type { LineFacts } from './line-facts.ts';
 import { LineGroups } from './line-groups.ts';
 import { LongLine } from './long-line.ts';
@@ -20,8 +22,7 @@ const maxIdChars = 512;
 /** How many characters of a file's texts are tokenized. The tokens of the others are estimated. */
 const maxCountedChars = 2_000_000;
 
-const [lineFeed, carriageReturn, space, tab] = [0x0a, 0x0d, 0x20, 0x09];
-const byteOrderMark = Buffer.from('\ufeff');
+const lineFeed = 0x0a;
 
 export interface CheckOptions {
   readonly maxLines: number;
@@ -247,10 +248,6 @@ export class JsonlChecker {
 }
 
 const notUtf8 = 'The line is not valid UTF-8.';
-
-function isBlank(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte === space || byte === tab || byte === carriageReturn);
-}
 
 function parseLine(text: string): LineFacts | null | 'invalid' {
   try {

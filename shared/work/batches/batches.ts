@@ -1,13 +1,16 @@
-import { AppError } from '../../shared/contract/errors.ts';
-import { batchWindowMs } from '../../shared/contract/batch-terms.ts';
-import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
-import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import type { BatchRecord } from '../../shared/work/batches/batch-record.ts';
-import { BatchStore, type NewBatch, type PlacedBatch } from '../../shared/work/batches/batch-store.ts';
-import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import { sendControl } from '../../shared/work/replies/worker-control.ts';
-import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
+import { AppError } from '../../contract/errors.ts';
+import { batchWindowMs } from '../../contract/batch-terms.ts';
+import type { AdmittedRequest } from '../../money/admitted-request.ts';
+import type { RedisClient } from '../../platform/redis/redis-client.ts';
+import type { Logger } from '../../platform/runtime/logger.ts';
+import type { BatchRecord } from './batch-record.ts';
+import { BatchStore, type NewBatch, type PlacedBatch } from './batch-store.ts';
+import { JobTurns } from '../jobs/job-turns-store.ts';
+import { sendControl } from '../replies/worker-control.ts';
+import { releaseReservation } from '../settlement/settle-script.ts';
+
+/** The admitted request that creates a batch. */
+export type CreationRequest = Pick<AdmittedRequest, 'accountId' | 'requestId' | 'userIp' | 'claimHash'>;
 
 /** The fields of a batch that its caller and its input determine. */
 export type BatchWork = Omit<NewBatch, 'id' | 'accountId' | 'requestId' | 'windowMs' | 'userIp'>;
@@ -33,7 +36,7 @@ export class Batches {
    * Turns an admitted request into a batch. Its reservation ends.
    * @throws AppError `too_many_jobs`, `not_found` if the input file is gone, `service_unavailable`
    */
-  async create(request: AdmittedRequest, work: BatchWork): Promise<BatchRecord> {
+  async create(request: CreationRequest, work: BatchWork): Promise<BatchRecord> {
     const { accountId, requestId, userIp } = request;
     const id = toBatchId(requestId);
     const batch = { ...work, id, accountId, requestId, windowMs: batchWindowMs, userIp };
