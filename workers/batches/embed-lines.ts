@@ -1,4 +1,5 @@
 import { computeCost, noUsage } from '../../shared/catalog/cost.ts';
+import type { PreparedInputs } from '../../shared/preparing/embeddings/prepare-embedding.ts';
 import { maxEmbeddingsBytes, writeEmbeddings } from '../../shared/responses/present-embeddings.ts';
 import {
   dropVectors,
@@ -31,8 +32,7 @@ export async function embedLines(
 ): Promise<void> {
   const groups = new Map<string, ReservedLine[]>();
   for (const line of lines) {
-    if (line.work.kind !== 'embedding') throw new TypeError('only embeddings are called together');
-    const name = `${line.model.id}\n${line.work.job.dimensions ?? ''}`;
+    const name = `${line.model.id}\n${jobOf(line).dimensions ?? ''}`;
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [line]);
     else group.push(line);
@@ -49,17 +49,26 @@ async function embedGroup(
 ): Promise<void> {
   const [first] = lines;
   const { model } = first!;
-  const jobs = lines.map(({ work }) => (work.kind === 'embedding' ? work.job : null)!);
-  const inputs = jobs.flatMap((job) => job.inputs);
+  const inputs: string[] = [];
+  const inputTokens: number[] = [];
+  const lineNumbers: number[] = [];
+  for (const [i, line] of lines.entries()) {
+    const job = jobOf(line);
+    for (const [j, input] of job.inputs.entries()) {
+      inputs.push(input);
+      inputTokens.push(job.inputTokens[j]!);
+      lineNumbers.push(i);
+    }
+  }
   const task: EmbeddingTask = {
     accountId: context.accountId,
     isBackground: true,
-    dimensions: jobs[0]!.dimensions,
+    dimensions: jobOf(first!).dimensions,
     isPaidByTime: model.pricing.type === 'time',
     user: null,
     inputs,
-    lines: jobs.flatMap((job, i) => job.inputs.map(() => i)),
-    inputTokens: jobs.flatMap((job) => job.inputTokens),
+    lines: lineNumbers,
+    inputTokens,
     signal: context.withdrawn,
     stopSignal: neverAborted,
     stopping: context.stopping,
@@ -73,6 +82,11 @@ async function embedGroup(
     },
   };
   await dependencies.embeddings.embed(model.id, task);
+}
+
+function jobOf({ work }: ReservedLine): PreparedInputs {
+  if (work.kind !== 'embedding') throw new TypeError('only embeddings are called together');
+  return work.job;
 }
 
 const neverAborted = new AbortController().signal;

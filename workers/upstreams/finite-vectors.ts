@@ -57,12 +57,25 @@ export function isFiniteVector(vector: Uint8Array): boolean {
 
 const isLittleEndian = endianness() === 'LE';
 
-/** Adding 1 to an exponent with all bits set carries into the sign bit, which is checked once for all numbers. */
+const exponent = 0x7f800000;
+const one = 0x00800000;
+
+/**
+ * Adding 1 to an exponent with all bits set carries into the sign bit, which is checked once for all numbers. Four sums
+ * that do not wait for each other take half of the time of a single one.
+ */
 function areWordsFinite({ buffer, byteOffset, length }: Uint8Array): boolean {
   const words = new Int32Array(buffer, byteOffset, length / 4);
-  let carried = 0;
-  for (let i = 0; i < words.length; i++) carried |= (words[i]! & 0x7f800000) + 0x00800000;
-  return carried >= 0;
+  const inFours = words.length - (words.length % 4);
+  let [first, second, third, fourth] = [0, 0, 0, 0];
+  for (let i = 0; i < inFours; i += 4) {
+    first |= (words[i]! & exponent) + one;
+    second |= (words[i + 1]! & exponent) + one;
+    third |= (words[i + 2]! & exponent) + one;
+    fourth |= (words[i + 3]! & exponent) + one;
+  }
+  for (let i = inFours; i < words.length; i++) first |= (words[i]! & exponent) + one;
+  return (first | second | third | fourth) >= 0;
 }
 
 /** Checks the two bytes of each exponent, so it works at any alignment and byte order. */

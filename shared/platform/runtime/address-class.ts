@@ -26,3 +26,9 @@ export function isPublicAddress(address: string): boolean {
   if (parsed.kind() === 'ipv6') return parsed.match(globalUnicast);
   return !internalAddresses.has(parsed.toString());
 }
+
+/** Whether connections to a URL's host do not leave this machine. A name other than `localhost` is not looked up. */
+export function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return host === 'localhost' || (isIP(host) !== 0 && ipaddr.parse(host).range() === 'loopback');
+}

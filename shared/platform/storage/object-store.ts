@@ -15,6 +15,7 @@ import {
   type LifecycleRule,
 } from '@aws-sdk/client-s3';
 import type { Config } from '../config/config.ts';
+import { isLoopbackHost } from '../runtime/address-class.ts';
 import { findObjectHeaders } from './file-name.ts';
 import { hasStatus } from './has-status.ts';
 import { hasExpirations, isOurRule, mergeRules, omitUploads } from './lifecycle-rules.ts';
@@ -64,20 +65,28 @@ const streamedPutMs = 120_000;
 /** Timeout of each attempt to read an object while a caller waits. Three attempts take 12 s. */
 const maxReadMs = 4_000;
 
-/** The SDK hashes smaller bodies itself. A megabyte takes it almost a millisecond of the event loop. */
-const minHashedBytes = 128 * 1024;
+/** Hashing a megabyte takes almost a millisecond of the event loop, here and in the store. */
+const minUnhashedBytes = 128 * 1024;
 
-/** Hashes a body in another thread, for the signature of the request. */
-async function addPayloadHash(command: PutObjectCommand, body: Buffer): Promise<void> {
-  const hash = Buffer.from(await crypto.subtle.digest('SHA-256', body)).toString('hex');
+/**
+ * Leaves the body out of the signature, as the SDK does for streams. Only where the connection itself protects it: TLS
+ * does, and within a host nothing changes it.
+ */
+function leaveUnhashed(command: PutObjectCommand): void {
   command.middlewareStack.add(
     (next) => async (args) => {
-      (args.request as { headers: Record<string, string> }).headers['x-amz-content-sha256'] = hash;
+      const { headers } = args.request as { readonly headers: Record<string, string> };
+      headers['x-amz-content-sha256'] = 'UNSIGNED-PAYLOAD';
       return await next(args);
     },
-    { step: 'build', name: 'payloadHash' },
+    { step: 'build', name: 'leaveUnhashed' },
   );
 }
+
+const isProtected = (endpoint: string): boolean => {
+  const { protocol, hostname } = new URL(endpoint);
+  return protocol === 'https:' || isLoopbackHost(hostname);
+};
 
 /** The bucket of generated files, on any S3-compatible server. */
 export class ObjectStore {
@@ -86,9 +95,11 @@ export class ObjectStore {
   readonly #manageBucket: Config['s3']['manageBucket'];
   readonly #putMs: number;
   readonly #readMs: number;
+  readonly #isProtected: boolean;
 
   constructor(config: Config['s3'], { attemptMs, putMs } = defaultTimeouts) {
     this.#bucket = config.bucket;
+    this.#isProtected = isProtected(config.endpoint);
     this.#manageBucket = config.manageBucket;
     this.#putMs = putMs;
     this.#readMs = Math.min(attemptMs, maxReadMs);
@@ -190,7 +201,7 @@ export class ObjectStore {
     const timeout = AbortSignal.timeout(this.#putMs);
     const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
     const command = new PutObjectCommand({ ...input, ...findObjectHeaders(key) });
-    if (body.length >= minHashedBytes) await addPayloadHash(command, body);
+    if (body.length >= minUnhashedBytes && this.#isProtected) leaveUnhashed(command);
     await this.#client.send(command, { abortSignal });
   }
 

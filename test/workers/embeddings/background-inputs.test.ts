@@ -64,7 +64,7 @@ test('background inputs wait for others that fill their call, but not for long',
   t.is((await nextCall()).inputs.length, 30);
 });
 
-test('no more lines are wanted while a call for each slot waits', async (t) => {
+test('no more lines are wanted while two full calls wait', async (t) => {
   const { scheduler, embed, waitForSlot, nextCall } = createTestScheduler(t, { maxInputs: 100, slots: 2 });
   const [first, second] = [textsOf('a', 199), textsOf('b', 1)];
   void embed(first, background(first));

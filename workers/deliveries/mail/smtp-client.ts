@@ -1,6 +1,7 @@
 import { domainToASCII } from 'node:url';
 import { createTransport } from 'nodemailer';
 import { isMailAddress, type MailSender } from '../../../shared/platform/config/mail-sender.ts';
+import { isLoopbackHost } from '../../../shared/platform/runtime/address-class.ts';
 
 export interface SmtpTimeouts {
   readonly connectMs: number;
@@ -109,13 +110,12 @@ export function readServer(text: string) {
   const { protocol, hostname, port, username, password } = new URL(text);
   const isSecure = protocol === 'smtps:';
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
   return {
     host,
     port: port === '' ? (isSecure ? 465 : 587) : Number(port),
     secure: isSecure,
     // Without this, the password is sent in clear text if the server, or a man in the middle, does not offer STARTTLS.
-    requireTLS: !isSecure && username !== '' && !isLoopback,
+    requireTLS: !isSecure && username !== '' && !isLoopbackHost(hostname),
     ...(username === ''
       ? {}
       : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),

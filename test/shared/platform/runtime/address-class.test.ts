@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { isPublicAddress } from '../../../../shared/platform/runtime/address-class.ts';
+import { isLoopbackHost, isPublicAddress } from '../../../../shared/platform/runtime/address-class.ts';
 
 /**
  * First and last addresses of the ranges in IANA's two special-purpose registries, and others that no host may have.
@@ -126,4 +126,10 @@ test('an IPv6 address that embeds an IPv4 address is never public, even if the I
     }),
     { numRuns: 300 },
   );
+});
+
+test('the hosts of this machine are known by name or address, and not by what a name begins with', (t) => {
+  for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]']) t.true(isLoopbackHost(host), host);
+  for (const host of ['127.example.com', 'localhost.example.com', '10.0.0.1', '::2', 'redis', ''])
+    t.false(isLoopbackHost(host), host);
 });

@@ -90,7 +90,7 @@ test('a line of many megabytes is read twice at most, and yielded in pieces', as
   t.true(deps.readBytes < 2.1 * bytes);
 });
 
-test('it is said which file is gone, and a lost object is an outage', async (t) => {
+test('it is said which file is gone, also if its object was lost', async (t) => {
   const files = { errors: [errorLine('a')], input: [lineOf('a')] };
   const cases: [deps: ReturnType<typeof createDeps>, code: ErrorCode, message: RegExp][] = [
     [createDeps({ input: files.input }), 'not_found', /^The error file of the batch, errors, was deleted or/],
@@ -102,7 +102,7 @@ test('it is said which file is gone, and a lost object is an outage', async (t) 
   ];
   const lost = createDeps(files);
   lost.lose('input 0');
-  cases.push([lost, 'service_unavailable', /./]);
+  cases.push([lost, 'not_found', /was lost in the object store/]);
   for (const [deps, code, message] of cases) {
     const error = await t.throwsAsync(readRetried(deps), { instanceOf: AppError, message });
     t.is(error.code, code);
