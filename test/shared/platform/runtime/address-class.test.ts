@@ -129,7 +129,8 @@ test('an IPv6 address that embeds an IPv4 address is never public, even if the I
 });
 
 test('the hosts of this machine are known by name or address, and not by what a name begins with', (t) => {
-  for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]']) t.true(isLoopbackHost(host), host);
+  for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]'])
+    t.true(isLoopbackHost(host), host);
   for (const host of ['127.example.com', 'localhost.example.com', '10.0.0.1', '::2', 'redis', ''])
     t.false(isLoopbackHost(host), host);
 });

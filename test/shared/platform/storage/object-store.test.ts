@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as sendHttp } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -49,6 +50,27 @@ test('the rules of others stay in the bucket, and ours are corrected and added a
   await client.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration }));
   await objects.prepareBucket();
   t.deepEqual(await readRules(), [['reports', 'reports/', 365], files, answers, batchFiles]);
+});
+
+test('within a host, large bodies are left out of the signature, and small ones are not', async (t) => {
+  const hashes: unknown[] = [];
+  const server = createServer((request, response) => {
+    hashes.push(request.headers['x-amz-content-sha256']);
+    request.resume().on('end', () => response.end());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { config } = await useObjects(t);
+  const store = new ObjectStore({ ...config, endpoint: `http://127.0.0.1:${port}` });
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+    store.close();
+  });
+  const large = Buffer.alloc(200_000);
+  await store.put('small', Buffer.from('text'), 'text/plain');
+  await store.put('large', large, 'text/plain');
+  t.deepEqual(hashes, [createHash('sha256').update('text').digest('hex'), 'UNSIGNED-PAYLOAD']);
 });
 
 test('the rules of an existing bucket are not changed unless S3_MANAGE_BUCKET is on', async (t) => {
