@@ -112,7 +112,7 @@ export const createFile = defineOperation({
       file: Type.Unsafe<Uint8Array>({
         type: 'string',
         format: 'binary',
-        description: 'The file, with a name that ends in `.jsonl`.',
+        description: 'The file, with a name that ends in `.jsonl` or has no extension.',
       }),
       purpose: StringEnum(['batch'], { description: 'Must be `batch`.' }),
       'expires_after[anchor]': Type.Optional(

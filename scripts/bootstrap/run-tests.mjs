@@ -5,13 +5,18 @@ import { binOf, root, run, say, showProgress } from './processes.mjs';
 import { runShortRealTests } from './run-real-tests.mjs';
 import { clearGroups, listTests, printCosts, writeGroups } from './test-groups.mjs';
 
-/** More than processes, so that none works much longer than the others. */
+/** Of each of the suites. More than processes, so that none works much longer than the others. */
 const groupCount = 8;
 /** Two keep two cores busy. With more, tests with time limits of their own wait for each other, and some fail. */
 const processes = process.env.REDIS_URL ? 1 : 2;
 
 /** Suites that `npm test -- --all` adds: client programs, crashes, store outages, attacks, growth. */
 const longFolders = ['clients', 'examples', 'crash', 'hostile', 'growth'];
+/**
+ * One of these, whose tests mostly wait for the leases of dead processes to expire. A process of its own runs them next to
+ * the others.
+ */
+const waitingFolder = 'crash';
 /** Suites that `npm test -- --long` adds to those, before a release: minutes of load, random deaths and attacks. */
 const longestFolder = 'load';
 const longest = [
@@ -42,8 +47,8 @@ export async function runTests(args) {
     runPhases(
       flags,
       isWholeSuite
-        ? [shortPhase, ...(isAll ? [longPhase] : []), ...(isLong ? longestPhases : [])]
-        : [() => names.map(toCompiled)],
+        ? [groupedPhase(isAll), ...(isLong ? longestPhases : [])]
+        : [() => [names.map(toCompiled)]],
     ),
   ]);
   const includesRealTests = isWholeSuite && isLong && existsSync(join(root, 'dist', 'test', realFolder));
@@ -56,43 +61,53 @@ export async function runTests(args) {
   return failed === 0;
 }
 
-/** @param phases functions that return test files for ava, and options */
+/** @param phases functions that return lists of test files for ava, and options. Their lists are run at the same time. */
 async function runPhases(flags, phases) {
   let sum = noCounts;
   for (const phase of phases) {
-    const args = phase(flags);
-    if (args.length > 0) sum = addCounts(sum, await runAva([...flags, ...args]));
+    const runs = phase(flags).filter((args) => args.length > 0);
+    const counts = process.env.REDIS_URL ? await inTurn(runs, flags) : await atOnce(runs, flags);
+    for (const one of counts) sum = addCounts(sum, one);
   }
   return sum;
 }
 
+const atOnce = (runs, flags) => Promise.all(runs.map((args) => runAva([...flags, ...args])));
+
+async function inTurn(runs, flags) {
+  const counts = [];
+  for (const args of runs) counts.push(await runAva([...flags, ...args]));
+  return counts;
+}
+
 const isIn = (folders) => (file) => folders.some((name) => file.startsWith(join('dist', 'test', name, '/')));
 
-const shortPhase = (flags) =>
-  runGroups(
-    'group',
-    listTests('test').filter((file) => !isElsewhere(file)),
-    flags,
-  );
+/**
+ * Runs the tests in groups. The groups of the long suites begin first, so that no process is left with one of them at the
+ * end, while the other has nothing to do.
+ */
+const groupedPhase = (isAll) => (flags) => {
+  const files = listTests('test');
+  const short = files.filter((file) => !isElsewhere(file));
+  const long = isAll ? files.filter((file) => isIn(longFolders)(file) && !longest.includes(file)) : [];
+  // A flag such as `--match` may leave out tests, for which the others of a group would wait.
+  if (flags.length > 0) return [[...short, ...long]];
+  const isWaiting = isIn([waitingFolder]);
+  const suites = [long.filter((file) => !isWaiting(file)), short];
+  return [
+    inGroups(processes, writeGroups('group', suites, groupCount)),
+    inGroups(1, writeGroups('waiting', [long.filter(isWaiting)], 1)),
+  ];
+};
 
-const longPhase = (flags) =>
-  runGroups(
-    'long',
-    listTests('test').filter((file) => isIn(longFolders)(file) && !longest.includes(file)),
-    flags,
-  );
+const inGroups = (concurrency, groups) =>
+  groups.length === 0 ? [] : [`--concurrency=${concurrency}`, '--no-worker-threads', ...groups];
 
 const isElsewhere = (file) =>
   isIn([...longFolders, longestFolder, realFolder])(file) || longest.includes(file);
 
-/** A flag such as `--match` may leave out tests, for which the others of a group would wait. */
-function runGroups(prefix, files, flags) {
-  if (flags.length > 0 || files.length === 0) return files;
-  return [`--concurrency=${processes}`, '--no-worker-threads', ...writeGroups(prefix, files, groupCount)];
-}
-
 /** Load makes tests next to it time out, so files that cause it run after the others. */
-const runTwoAtOnce = (files) => (files.length === 0 ? [] : [...twoAtOnce, ...files]);
+const runTwoAtOnce = (files) => [files.length === 0 ? [] : [...twoAtOnce, ...files]];
 
 const longestPhases = [
   () => runTwoAtOnce(listTests('test').filter(isIn([longestFolder]))),

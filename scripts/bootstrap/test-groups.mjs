@@ -51,17 +51,19 @@ export function clearGroups() {
 /**
  * Writes a program for each group of test files.
  * @param prefix of the programs' names
- * @param files compiled test files
- * @param count the number of groups, besides those of files that have their own process
+ * @param suites lists of compiled test files; no group has files of two of them
+ * @param count the number of groups of a suite, besides those of files that have their own process
  * @returns the programs, in the order in which ava should start them
  */
-export function writeGroups(prefix, files, count) {
+export function writeGroups(prefix, suites, count) {
   const isOwn = (file) => hasOwnProcess.test(readText(sourceOf(file)));
-  const own = files.filter(isOwn).map((file) => [file]);
-  const others = files.filter((file) => !isOwn(file));
+  const own = suites.flat().filter(isOwn);
   // Neighbours in a folder take about as long, so giving them to the groups in turn makes these of about the same length.
-  const groups = Array.from({ length: count }, (_, i) => others.filter((_file, k) => k % count === i));
-  return [...own, ...groups]
+  const groups = suites.flatMap((suite) => {
+    const files = suite.filter((file) => !isOwn(file));
+    return Array.from({ length: count }, (_, i) => files.filter((_file, k) => k % count === i));
+  });
+  return [...own.map((file) => [file]), ...groups]
     .filter((group) => group.length > 0)
     .map((group, i) => writeGroup(group, `${prefix}-${i + 1}.test.js`));
 }
@@ -77,7 +79,7 @@ function writeGroup(files, name) {
   return relative(root, path);
 }
 
-const groupName = /\b(?:group|long)-\d+ › /g;
+const groupName = /\b(?:group|waiting)-\d+ › /g;
 /** A test's duration includes the time until it was its file's turn. */
 // oxlint-disable-next-line no-control-regex -- colours are control characters
 const duration = /^( +[✔√] .*?) (?:\u001B\[\d+m)*\((?:[\d.]+(?:ms|s|m)\s?)+\)(?:\u001B\[\d+m)*$/gm;

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { startApi } from '../../api/server.ts';
 import type { CorsOrigins } from '../../shared/platform/config/cors-origins.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
+import { startApiOf } from '../support/other-api.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { useRaw } from '../support/raw-caller.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -18,7 +19,7 @@ test.after.always(() => stack?.close());
 
 /** Starts another api process of the stack, with other origins. */
 async function startApiWith(t: ExecutionContext, corsOrigins: CorsOrigins | null): Promise<string> {
-  const api = await startApi({ ...stack.config, corsOrigins }, stack.env, stack.log);
+  const api = await startApiOf(stack, { ...stack.config, corsOrigins });
   t.teardown(() => api.stop());
   return api.url;
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { startApi } from '../../api/server.ts';
 import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
 import { callJobsApi, createJob, hasEnded, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents, type NamedEvent } from '../support/named-events.ts';
+import { startApiOf } from '../support/other-api.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { watchRedis } from '../support/watch-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -72,7 +72,7 @@ test('job events start with the queue position and end with the response, which 
 
 test('a reader that reconnects to any process gets the events that it missed, and none twice', async (t) => {
   const account = await stack.createAccount();
-  const other = await startApi({ ...stack.config, publicUrl: stack.url }, stack.env, stack.log);
+  const other = await startApiOf(stack, { ...stack.config, publicUrl: stack.url });
   t.teardown(() => other.stop());
   const { id } = await createJob(stack, account, chats, chatOf('chat'));
   await waitForJob(stack, account, id);
@@ -111,7 +111,7 @@ test('a cancelled job ends its stream with a cancelled event', async (t) => {
 
 test('a process that stops ends its event streams, and their readers continue at another process', async (t) => {
   const account = await stack.createAccount();
-  const stopping = await startApi(stack.config, stack.env, stack.log);
+  const stopping = await startApiOf(stack);
   const { id } = await createJob(stack, account, chats, chatOf('hung-chat'));
   await waitForJob(stack, account, id, ({ status }) => status === 'active');
   const response = await callJobsApi(stopping, account, `/${id}/events`);

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import OpenAI from 'openai';
-import { startApi } from '../../api/server.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { answerPrefix } from '../../shared/platform/storage/lifecycle-rules.ts';
@@ -9,6 +8,7 @@ import { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { callJobsApi, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents } from '../support/named-events.ts';
+import { startApiOf } from '../support/other-api.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -22,7 +22,7 @@ upstreams:
   narrow: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [sk-narrow-key-0123456789], maxConcurrency: 1 }
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: builtin, model: demo-echo }] }
-  - { id: wordy-chat, type: chat, context: 2000000, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: gpt-sim }] }
+  - { id: wordy-chat, type: chat, context: 2000000, pricing: { prompt: 1, completion: 1 }, routes: [{ upstream: vendor, model: gpt-wide }] }
   - { id: slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-4000 }] }
   - { id: hung-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+slow-60000 }] }
   - { id: busy-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: narrow, model: gpt-busy }] }
@@ -84,7 +84,7 @@ test('every job has absolute URLs, in the response that creates it, alone, in li
 test('the URLs of a job begin with PUBLIC_URL', async (t) => {
   const account = await stack.createAccount();
   const publicUrl = 'https://gateway.example/api';
-  const api = await startApi({ ...stack.config, publicUrl }, stack.env, stack.log);
+  const api = await startApiOf(stack, { ...stack.config, publicUrl });
   t.teardown(() => api.stop());
   const { id } = await createJob(stack, account, chats, chatOf('chat'));
   const job = await (await fetch(`${api.url}/v1/jobs/${id}`, { headers: bearer(account) })).json();
@@ -234,7 +234,8 @@ test('the stream of a job that failed or was cancelled has its error, with its s
 });
 
 test('a response that is too large for a stream is a 422 that says where to get it', async (t) => {
-  const wordy = await startVendorSimulator({ replyWords: 300_000 });
+  // Few, but long words: the simulator makes all events of a stream in one turn of the event loop.
+  const wordy = await startVendorSimulator({ replyWords: 40 });
   t.teardown(() => wordy.close());
   const own = await useStack(t, { catalog: catalogOf(wordy.url) });
   const account = await own.createAccount();
@@ -359,7 +360,7 @@ test('the response of a job that has not ended cannot be deleted, nor one of ano
 test('if the object store is down, deleting a response is a 503, the response is no longer shown, and it can be repeated', async (t) => {
   const account = await stack.createAccount();
   const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
-  const api = await startApi({ ...stack.config, s3 }, stack.env, stack.log);
+  const api = await startApiOf(stack, { ...stack.config, s3 });
   t.teardown(() => api.stop());
   const body = { model: 'picture', prompt: 'a lighthouse', size: '256x256', response_format: 'url' };
   const { id } = await createJob(stack, account, images, body);

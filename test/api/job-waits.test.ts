@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
-import { startApi } from '../../api/server.ts';
 import { maxCallsPerAccount } from '../../shared/contract/operation.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { callJobsApi, createJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
 import { toNano } from '../support/observe.ts';
+import { startApiOf } from '../support/other-api.ts';
 import { postJson } from '../support/post-json.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
@@ -226,7 +226,7 @@ test('requests with one Idempotency-Key wait for one job, and a later one gets i
 
 test('a process that stops answers its waiting callers with their jobs', async (t) => {
   const account = await stack.createAccount();
-  const api = await startApi(stack.config, stack.env, stack.log);
+  const api = await startApiOf(stack);
   const response = postJson(`${api.url}${chats}`, account.apiKey, chatOf('hung-chat'), waiting(60));
   const id = await waitFor('the job', async () => {
     const [job] = await listJobs(account);
@@ -361,7 +361,7 @@ test('headers for jobs need the preference, and are validated', async (t) => {
 
 test('while a caller waits, its body takes no memory of the process', async (t) => {
   const account = await stack.createAccount();
-  const api = await startApi(stack.config, stack.env, stack.log, { requestMemoryBytes: 6_000_000 });
+  const api = await startApiOf(stack, stack.config, { requestMemoryBytes: 6_000_000 });
   t.teardown(() => api.stop());
   // An account may hold one such body, and not two.
   const body = { ...chatOf('hung-chat'), ignored: 'x'.repeat(2_500_000) };

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { startApi } from '../../api/server.ts';
 import type { VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { findKeys } from '../support/all-of-redis.ts';
 import { callJobsApi, createJob, readJob, respondAsync, waitForJob, type JobBody } from '../support/jobs.ts';
 import { parseNamedEvents } from '../support/named-events.ts';
 import { findReservations, toNano } from '../support/observe.ts';
+import { startApiOf } from '../support/other-api.ts';
 import { postJson } from '../support/post-json.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
@@ -402,7 +402,7 @@ test('a job whose response cannot be read is returned without it, and with it on
   const account = await stack.createAccount();
   // Nothing listens at this address, so the other process cannot reach the object store.
   const s3 = { ...stack.config.s3, endpoint: 'http://127.0.0.1:9' };
-  const apiWithoutStore = await startApi({ ...stack.config, s3, publicUrl: stack.url }, stack.env, stack.log);
+  const apiWithoutStore = await startApiOf(stack, { ...stack.config, s3, publicUrl: stack.url });
   t.teardown(() => apiWithoutStore.stop());
   const key = { 'idempotency-key': randomUUID() };
   const body = { model: 'vectors', input: Array.from({ length: 60 }, (_, i) => `text ${i} ${createWord()}`) };

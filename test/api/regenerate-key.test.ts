@@ -1,5 +1,4 @@
 import test from 'ava';
-import { startApi } from '../../api/server.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { AccountStore, type AccountDocument } from '../../shared/accounts/account-store.ts';
 import { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
@@ -12,6 +11,7 @@ import type { NewApiKey } from '../../api/contract/users.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { callApi } from '../support/call-api.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
+import { startApiOf } from '../support/other-api.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { vendorCatalog } from '../support/vendor-catalog.ts';
@@ -39,7 +39,7 @@ const readStored = (id: string) =>
   stack.mongo.db.collection<AccountDocument>('accounts').findOne({ _id: id });
 
 test('once the response has been sent, the new key works in every api process, and the old one does not', async (t) => {
-  const second = await startApi(stack.config, stack.env, stack.log);
+  const second = await startApiOf(stack);
   t.teardown(() => second.stop());
   const { id, apiKey } = await stack.createAccount();
   for (const url of [stack.url, second.url]) t.is((await readProfile(apiKey, url)).status, 200);

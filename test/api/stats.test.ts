@@ -1,5 +1,4 @@
 import test, { type ExecutionContext } from 'ava';
-import { startApi } from '../../api/server.ts';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import type { ModelStatus } from '../../shared/contract/models.ts';
 import type { LogsSummary } from '../../shared/contract/system.ts';
@@ -8,6 +7,7 @@ import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { RequestStatsStore } from '../../shared/ledger/request-stats-store.ts';
 import { RequestSums } from '../../shared/ledger/request-sums.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
+import { startApiOf } from '../support/other-api.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -208,7 +208,7 @@ test('the status message matches the success rate, including at its boundaries',
 test('all servers show the same statistics until the step ends, but a model that is disabled is shown as disabled immediately', async (t) => {
   const options = { statsStepMs: longStepMs };
   const stack = await useStack(t, { workers: [], api: options });
-  const other = await startApi(stack.config, stack.env, stack.log, options);
+  const other = await startApiOf(stack, stack.config, options);
   t.teardown(() => other.stop());
   await record(stack, 'demo-echo', 3, 2);
   const [first, firstSummary] = [await readStatuses(stack.url), await readSummary(stack.url)];
@@ -246,7 +246,7 @@ testWithOwnStore('Redis')(
   async (t) => {
     const options = { statsStepMs: shortStepMs };
     const stack = await useStack(t, { workers: [], durableRedis: true, api: options });
-    const other = await startApi(stack.config, stack.env, stack.log, options);
+    const other = await startApiOf(stack, stack.config, options);
     t.teardown(() => other.stop());
     await record(stack, 'demo-echo', 5, 0);
     const statuses = await readStatuses(stack.url);

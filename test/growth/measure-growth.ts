@@ -45,6 +45,8 @@ export async function findFastGrowth<T>(work: Work<T>): Promise<string | null> {
     const small = known[i - places];
     const largeMs = upperMs(known[i]!);
     if (small === undefined || largeMs < minMs || largeMs < suspiciousRatio * lowerMs(small)) continue;
+    // The small input mostly took too little time for the thread's clock.
+    if (largeMs < suspiciousRatio * (await measureSmall(work, share))) continue;
     const growth = await confirm(work, share);
     if (growth !== null) return growth;
   }
@@ -59,6 +61,16 @@ interface Time {
 
 const upperMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, threadMs + stepMs);
 const lowerMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, Math.max(threadMs, 0.01));
+
+/** How long an eighth of the input takes (ms): so many runs of it that they have the same total size. */
+async function measureSmall<T>({ make, run, maxSize }: Work<T>, share: number): Promise<number> {
+  const small = make(Math.ceil(Math.ceil(maxSize * share) / 2 ** places));
+  return toSmallMs(await measure(run, small, 2 ** places));
+}
+
+/** The time of one of the runs of a small input. */
+const toSmallMs = ({ wallMs, threadMs }: Time): number =>
+  (threadMs > 5 * stepMs ? threadMs : wallMs) / 2 ** places;
 
 /**
  * Returns a description if the ratio of the times, at this size and less clearly at half of it, exceeds what linear
@@ -89,8 +101,7 @@ const makeInputs = <T>(make: Work<T>['make'], size: number) => ({
  * both alike. Errs on the low side.
  */
 async function compare<T>(run: Work<T>['run'], { large, small }: { readonly large: T; readonly small: T }) {
-  const eight = await measureBest(run, small, 2 ** places);
-  const smallMs = (eight.threadMs > 5 * stepMs ? eight.threadMs : eight.wallMs) / 2 ** places;
+  const smallMs = toSmallMs(await measureBest(run, small, 2 ** places));
   return { smallMs, largeMs: upperMs(await measureBest(run, large, 1)) };
 }
 

@@ -334,18 +334,31 @@ test('npm test does not run the long suites', async (t) => {
   t.is(stdout.trim().split('\n').at(-1), '3 passed, 0 failed');
 });
 
-test('npm test -- --all runs the long suites after the other tests, and --long the longest after those', async (t) => {
-  const { run, calls, write } = makeProject(t);
-  for (const path of [deaths, attacks, orphans, load]) write(path, '');
+test('npm test -- --all also runs the long suites, those that wait next to the others, and --long the longest after those', async (t) => {
+  const { root, run, calls, write } = makeProject(t);
+  const headers = 'dist/test/hostile/long-headers.test.js';
+  for (const path of [deaths, attacks, orphans, headers, load]) write(path, '');
   const { stdout } = await run(['test', '--all']);
   const runs = (): string[] => calls().filter((call) => call.startsWith('ava'));
-  const long = 'ava --timeout=120s --concurrency=2 --no-worker-threads dist/test-groups/long-1.test.js';
-  t.deepEqual(runs().slice(1), [long]);
+  const readGroup = (name: string): string =>
+    readFileSync(join(root, `dist/test-groups/${name}.test.js`), 'utf8');
+  const groups = [
+    'ava --timeout=120s --concurrency=1 --no-worker-threads dist/test-groups/waiting-1.test.js',
+    'ava --timeout=120s --concurrency=2 --no-worker-threads dist/test-groups/group-1.test.js dist/test-groups/group-2.test.js',
+  ];
+  t.deepEqual(runs().toSorted(), groups);
+  t.regex(readGroup('waiting-1'), /"label": "crash › orphans"/);
+  t.regex(readGroup('group-1'), /"label": "hostile › long-headers"/);
+  t.regex(readGroup('group-2'), /"label": "api › chat"/);
+  t.notRegex(
+    ['waiting-1', 'group-1', 'group-2'].map(readGroup).join(''),
+    /random-deaths|all-attacks|many-callers/,
+  );
   t.true(calls().some((call) => call.startsWith('oxlint')));
   t.is(stdout.trim().split('\n').at(-1), '6 passed, 0 failed');
   await run(['test', '--long']);
-  t.deepEqual(runs().slice(3), [
-    long,
+  t.deepEqual(runs().slice(2, 4).toSorted(), groups);
+  t.deepEqual(runs().slice(4), [
     `ava --timeout=120s --concurrency=2 ${load}`,
     `ava --timeout=120s --concurrency=2 ${deaths} ${attacks}`,
   ]);

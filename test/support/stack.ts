@@ -27,7 +27,7 @@ import type { TcpProxy } from './tcp-proxy.ts';
 const builtinCatalog = 'catalog.yaml';
 const mongoPassword = 'test-mongo-password';
 /** Timeouts of MongoDB lookups: on a busy machine a lookup may take longer than real callers should wait. */
-const apiOptions: Partial<ApiOptions> = {
+export const apiOptions: Partial<ApiOptions> = {
   keyWaitMs: 30_000,
   accountWaitMs: 30_000,
   databaseWaitMs: 30_000,

@@ -22,8 +22,10 @@ import { presentFile } from './present-file.ts';
 const maxFormBytes = 32 * 1024;
 const maxNameChars = 255;
 const fileSuffix = '.jsonl';
-/** Without control characters, which no header may contain. */
-const namePattern = /^[^\p{Cc}]*\.jsonl$/iu;
+/** The name of a file that is sent without one. */
+const defaultName = 'upload';
+/** No header may contain them. */
+const controlCharacter = /\p{Cc}/u;
 
 /** Stores a file as it arrives, and checks its lines on the way. Nothing of an upload that fails is kept. */
 export const createFile = defineEndpoint(
@@ -141,12 +143,11 @@ class UploadFields {
   #lifetimeSeconds = maxFileSeconds;
 
   readonly onFile = (name: string): void => {
-    const isNamed = namePattern.test(name) && name.length <= maxNameChars;
-    if (!isNamed) {
+    if (!isFileName(name)) {
       const msg = `The file is named ${JSON.stringify(shorten(name))}. Send JSON Lines, in a file whose name ends in ${fileSuffix}.`;
       throw invalidField(['body', 'file'], msg, { type: 'file_name' });
     }
-    this.#name = name;
+    this.#name = name === '' ? defaultName : name;
   };
 
   readonly onField = (name: string, value: string): void => {
@@ -178,4 +179,10 @@ class UploadFields {
       throw invalidField(['body', 'purpose'], 'The form has no purpose. Send "batch".', { type: 'missing' });
     return { name: this.#name, lifetimeSeconds: this.#lifetimeSeconds };
   }
+}
+
+/** Clients give content that is in memory a name without an extension, or none. */
+function isFileName(name: string): boolean {
+  const hasKnownType = !name.includes('.') || name.toLowerCase().endsWith(fileSuffix);
+  return hasKnownType && name.length <= maxNameChars && !controlCharacter.test(name);
 }

@@ -1,6 +1,7 @@
 import { CountingTurn } from '../../catalog/count-tokens.ts';
 import { AppError } from '../../contract/errors.ts';
 import { maxFileSeconds } from '../../contract/batch-terms.ts';
+import { retryThroughOutage } from '../../platform/redis/retry-through-outage.ts';
 import { runInBackground } from '../../platform/runtime/run-in-background.ts';
 import { createApiFileKey } from '../../platform/storage/file-name.ts';
 import type { ObjectStore } from '../../platform/storage/object-store.ts';
@@ -15,6 +16,8 @@ import { JsonlChecker } from './jsonl-checker.ts';
 
 /** A batch may read its input for this long after the file has expired. */
 const batchMs = 24 * 60 * 60 * 1_000;
+/** For how long the deletion of a file that may exist is retried while Redis is unavailable. */
+const deletionMs = 10 * 60_000;
 
 export interface FileWriterDeps {
   readonly files: FileStore;
@@ -100,9 +103,17 @@ export class FileWriter {
     } catch (error) {
       // Whether the file exists is not known if Redis did not reply. If it does not, its object is deleted after a day.
       if (!(error instanceof AppError) || error.status >= 500)
-        runInBackground(files.delete(this.#accountId, file.id), 'deleting a file', log);
+        runInBackground(this.#deleteIfExists(file.id), 'deleting a file', log);
       throw error;
     }
+  }
+
+  /** Retries during an outage. */
+  async #deleteIfExists(id: string): Promise<void> {
+    const untilMs = performance.now() + deletionMs;
+    await retryThroughOutage(() => this.#deps.files.delete(this.#accountId, id), {
+      isOutage: (error) => error instanceof AppError && performance.now() < untilMs,
+    });
   }
 
   /** Removes what is stored of a file that was not created. */

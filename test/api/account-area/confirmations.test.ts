@@ -1,5 +1,4 @@
 import test, { type ExecutionContext } from 'ava';
-import { startApi } from '../../../api/server.ts';
 import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
 import { isApiKey, maskApiKey } from '../../../shared/accounts/credentials.ts';
 import type { ApiAccount } from '../../../api/contract/web-accounts.ts';
@@ -15,6 +14,7 @@ import type { ConfirmedAction } from '../../../shared/account-area/mail.ts';
 import { callApi } from '../../support/call-api.ts';
 import { exhaustLimit } from '../../support/provoke-errors.ts';
 import { readCode } from '../../support/mailbox.ts';
+import { startApiOf } from '../../support/other-api.ts';
 import type { TestAccount, TestStack } from '../../support/stack.ts';
 import {
   banAccount,
@@ -283,7 +283,7 @@ test('of two parallel unlinks with different codes one is a 204, and the other a
 
 test('if revealing keys is turned off, requesting it is a 404 and no code is mailed, and the other actions still work', async (t) => {
   const config = loadConfig({ ...stack.env, REVEAL: 'off' });
-  const api = await startApi(config, stack.env, stack.log);
+  const api = await startApiOf(stack, config);
   t.teardown(() => api.stop());
   const user = await createLinkedUser();
   const client = new WebClient(api.url, { headers: { 'x-forwarded-for': '192.0.2.7' } });

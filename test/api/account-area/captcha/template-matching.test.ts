@@ -33,7 +33,7 @@ const rounds = 24;
 const shapes = await readIconShapes();
 
 /** The icon at a position of the prompt image, cut out and resized to several sizes. */
-async function cutPrompt({ promptImage }: DrawnCaptcha, position: number): Promise<PixelMaps[]> {
+async function cutIcon({ promptImage }: DrawnCaptcha, position: number): Promise<PixelMaps[]> {
   const { width, height } = promptCell;
   const side = 72;
   const region = {
@@ -46,6 +46,17 @@ async function cutPrompt({ promptImage }: DrawnCaptcha, position: number): Promi
   return await Promise.all(
     sizes.map((size) => mapTemplate(sharp(promptImage).extract(region).resize(size, size))),
   );
+}
+
+const cutIcons = new Map<DrawnCaptcha, Map<number, Promise<PixelMaps[]>>>();
+
+/** Cuts each icon once, for all kinds of maps. */
+function cutPrompt(captcha: DrawnCaptcha, position: number): Promise<PixelMaps[]> {
+  const known = cutIcons.get(captcha) ?? new Map<number, Promise<PixelMaps[]>>();
+  cutIcons.set(captcha, known);
+  const cut = known.get(position) ?? cutIcon(captcha, position);
+  known.set(position, cut);
+  return cut;
 }
 
 /**

@@ -7,11 +7,11 @@ import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
 import { describeJobHolds } from '../support/audit-jobs.ts';
 import type { TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { verifyLedger, waitUntilQuiet } from '../crash/audit.ts';
-import { checkBatches, checkFilesHeld } from '../crash/batch-audit.ts';
-import { BatchCaller, type BatchBody, type BatchInput, type BatchLine } from '../crash/batch-load.ts';
-import { useProcessStack } from '../crash/process-stack.ts';
-import { createSeededRandom } from '../crash/seeded-random.ts';
+import { verifyLedger, waitUntilQuiet } from './audit.ts';
+import { checkBatches, checkFilesHeld } from './batch-audit.ts';
+import { BatchCaller, type BatchBody, type BatchInput, type BatchLine } from './batch-load.ts';
+import { useProcessStack } from './process-stack.ts';
+import { createSeededRandom } from './seeded-random.ts';
 
 /** Batches while their workers, the api and Redis die. */
 
