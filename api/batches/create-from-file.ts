@@ -4,7 +4,7 @@ import { runInBackground } from '../../shared/platform/runtime/run-in-background
 import type { BatchRecord } from '../../shared/work/batches/batch-record.ts';
 import { toBatchId } from '../../shared/work/batches/batches.ts';
 import { planBatch, type BatchOptions } from '../../shared/work/batches/plan-batch.ts';
-import type { WrittenFile } from '../../shared/work/files/file-writer.ts';
+import { deleteUnused, type WrittenFile } from '../../shared/work/files/file-writer.ts';
 import { storeLines } from '../../shared/work/files/store-lines.ts';
 import { admit } from '../admission/admit.ts';
 import { acquireUploadMemory } from '../http/bodies/upload-memory.ts';
@@ -12,17 +12,23 @@ import type { ApiContext } from '../http/request/context.ts';
 import { keyHolderOf } from '../http/request/holder.ts';
 import type { Services } from '../services.ts';
 
-/** Admits and creates a batch of a file, or finds the one that the same request created before. */
+/**
+ * Admits and creates a batch of a file, or finds the one that the same request created before.
+ * @param onAttached called if the batch is that of an earlier request
+ */
 export async function createFromFile(
   services: Services,
   context: ApiContext,
   input: WrittenFile,
   options: BatchOptions,
+  onAttached: () => void = () => undefined,
 ): Promise<BatchRecord> {
   const { work, estimate } = planBatch(services.catalog, input, options);
   const admitted = await admit(services, context, estimate);
-  if (admitted.outcome === 'attached')
+  if (admitted.outcome === 'attached') {
+    onAttached();
     return await findOnceCreated(services, admitted.accountId, admitted.requestId);
+  }
   return await services.batches.create(admitted.request, work);
 }
 
@@ -70,11 +76,13 @@ export async function createFromLines(
   }
   const { id } = input.file;
   const deleteInput = (): void =>
-    runInBackground(services.files.delete(accountId, id), 'deleting the input of no batch', services.log);
+    runInBackground(
+      deleteUnused(services.files, accountId, id),
+      'deleting the input of no batch',
+      services.log,
+    );
   try {
-    const batch = await createFromFile(services, context, input, options);
-    if (batch.inputFileId !== id) deleteInput();
-    return batch;
+    return await createFromFile(services, context, input, options, deleteInput);
   } catch (error) {
     // If Redis did not reply, the batch may exist, and can be retried only with its input.
     if (toAppError(error).status < 500) deleteInput();

@@ -45,7 +45,9 @@ export async function retryBatch(context: AdminContext, batch: BatchRecord): Pro
         return await new Batches(redis, config.maxUnfinishedBatches, log).create(request, work);
       } catch (error) {
         // A batch that was created nevertheless, when Redis did not reply, keeps what it needs of the file until its end.
-        await files.delete(accountId, input.file.id);
+        await files.delete(accountId, input.file.id).catch((failure: unknown) => {
+          log.warn({ fileId: input.file.id, err: failure }, 'the input of no batch was not deleted');
+        });
         throw error;
       }
     }),

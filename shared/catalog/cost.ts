@@ -75,17 +75,21 @@ function tokenPrices(pricing: Pricing, promptTokens: number): TokenPrices {
     if (promptTokens < override.min_prompt_tokens) continue;
     if (reached === null || override.min_prompt_tokens > reached.min_prompt_tokens) reached = override;
   }
-  const source = reached ?? pricing;
-  let known = knownTokenPrices.get(source);
+  let known = knownTokenPrices.get(pricing);
   if (known === undefined) {
-    known = readTokenPrices(pricing, reached);
-    knownTokenPrices.set(source, known);
+    known = new Map();
+    knownTokenPrices.set(pricing, known);
   }
-  return known;
+  let prices = known.get(reached);
+  if (prices === undefined) {
+    prices = readTokenPrices(pricing, reached);
+    known.set(reached, prices);
+  }
+  return prices;
 }
 
-/** By the override that applies, or by the pricing if none does. */
-const knownTokenPrices = new WeakMap<PriceOverride | Pricing, TokenPrices>();
+/** By the override that applies. Models may share overrides, and have other prices beside them. */
+const knownTokenPrices = new WeakMap<Pricing, Map<PriceOverride | null, TokenPrices>>();
 
 function readTokenPrices(pricing: Pricing, reached: PriceOverride | null): TokenPrices {
   const prompt = firstSet(

@@ -5,6 +5,7 @@ import {
   maxJsonDepth,
   maxJsonValues,
   type JsonError,
+  type JsonLimits,
 } from '../encoding/json-reader.ts';
 import { isNestedDeeper } from '../encoding/json-record.ts';
 import { shorten } from '../platform/runtime/shorten.ts';
@@ -18,6 +19,14 @@ const bytesPerValue = 32;
 /** Memory of an element in an array of only small integers. */
 const bytesPerInteger = 8;
 
+/** The line is one level around its body, and has a few more values. */
+const lineJsonLimits: JsonLimits = {
+  depth: maxJsonDepth + 1,
+  values: maxJsonValues + 100,
+  loneSurrogates: true,
+  integers: 0,
+};
+
 /** Parses a large JSON body as it arrives. */
 export class JsonBodyReader {
   readonly #reader: JsonReader;
@@ -25,9 +34,11 @@ export class JsonBodyReader {
   /**
    * @param integers maximum number of small integers in integer-only arrays, in addition to the other values of the
    * body
+   * @param options.isWithinLine whether the body is part of a line of a batch, which `validateBody` then checks further
    */
-  constructor(integers: number) {
-    this.#reader = new JsonReader({ ...requestJsonLimits, integers });
+  constructor(integers: number, { isWithinLine = false }: { readonly isWithinLine?: boolean } = {}) {
+    const limits = isWithinLine ? lineJsonLimits : requestJsonLimits;
+    this.#reader = new JsonReader({ ...limits, integers });
   }
 
   /** Memory that the parsed part takes in addition to the received bytes. */

@@ -13,7 +13,7 @@ import type { Receipt, RequestOutcome } from '../../shared/work/settlement/finis
 import type { JobDeps, LineEnd, RequestRun } from '../runs/job-context.ts';
 import { runChat } from '../runs/run-chat.ts';
 import { runImage } from '../runs/run-image.ts';
-import { findMaxCharge, type ReservedLine } from './ready-line.ts';
+import { findMaxCharge, type LineNames, type ReservedLine } from './ready-line.ts';
 import { writeAnswer } from './result-lines.ts';
 import type { FinishedLine, LineCharge } from './slice-results.ts';
 
@@ -34,7 +34,7 @@ export interface LineCallContext {
 
 /** Writes the error of a line as its HTTP response would have it. */
 export function writeFailure(
-  line: Pick<ReservedLine, 'index' | 'id' | 'customId'>,
+  line: LineNames,
   error: AppError,
 ): Pick<FinishedLine, 'index' | 'pieces' | 'status' | 'mayRetry'> {
   const { status, kind } = error;

@@ -2,61 +2,14 @@ import { batchOperations, type BatchEndpoint } from '../../shared/contract/batch
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import type { EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
-import { isRecord, type JsonRecord } from '../../shared/encoding/json-record.ts';
+import { isRecord } from '../../shared/encoding/json-record.ts';
 import { prepareChat, type ChatPreparationDeps } from '../../shared/preparing/chat/prepare-chat.ts';
 import { prepareEmbedding } from '../../shared/preparing/embeddings/prepare-embedding.ts';
 import type { AnyImageRequest } from '../../shared/preparing/images/check-image-request.ts';
 import type { PrepareOptions } from '../../shared/preparing/preparation.ts';
-import type { FileLine } from '../../shared/work/files/read-lines.ts';
 import { validateBody } from '../../shared/preparing/validate-body.ts';
 import { prepareImages } from '../../shared/preparing/images/prepare-images.ts';
-import { readJson } from '../upstreams/read-json.ts';
 import type { ReadyLine } from './ready-line.ts';
-
-/** The names around the body of a line, and its `custom_id`. */
-const maxAroundBodyBytes = 8_192;
-
-/** A longer line is parsed in the account's event-loop turns. */
-const smallLineBytes = 64 * 1024;
-
-/** The longest line of an endpoint that is read whole. */
-export const maxLineBytes = (endpoint: BatchEndpoint): number =>
-  batchOperations[endpoint].bodyLimitBytes + maxAroundBodyBytes;
-
-/** A line as its file has it. */
-export interface ParsedLine {
-  readonly customId: string;
-  readonly body: unknown;
-  /** Whether its body is longer than that of a single request may be. */
-  readonly isTooLong: boolean;
-}
-
-/** @throws SyntaxError; the file was checked, so it should not */
-export async function parseLine(
-  line: FileLine,
-  endpoint: BatchEndpoint,
-  accountId: string,
-): Promise<ParsedLine> {
-  const { bytes } = line;
-  if (bytes === null) return { customId: line.customId, body: null, isTooLong: true };
-  const value: unknown =
-    bytes.length <= smallLineBytes
-      ? JSON.parse(bytes.toString('utf8'))
-      : (await readJson(toChunks(bytes), accountId))?.value;
-  if (!isRecord(value) || !hasCustomId(value)) throw new SyntaxError('The line is not a request.');
-  const customId = value.custom_id;
-  const body = value['body'] ?? {};
-  const { bodyLimitBytes } = batchOperations[endpoint];
-  const isTooLong = bytes.length > bodyLimitBytes && Buffer.byteLength(JSON.stringify(body)) > bodyLimitBytes;
-  return { customId, body, isTooLong };
-}
-
-const hasCustomId = (line: JsonRecord): line is JsonRecord & { readonly custom_id: string } =>
-  typeof line['custom_id'] === 'string';
-
-async function* toChunks(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield bytes;
-}
 
 export type LinePreparationDeps = ChatPreparationDeps;
 

@@ -21,6 +21,9 @@ export interface ReadyLine extends LineId {
   readonly work: LineWork;
 }
 
+/** Which line it is, in its slice and in the files. */
+export type LineNames = Pick<ReadyLine, 'index' | 'id' | 'customId'>;
+
 /** A line for which money is reserved. */
 export interface ReservedLine extends ReadyLine {
   /** Completion tokens that were reserved, for all choices together. */

@@ -15,7 +15,7 @@ local slice = findHeld(accountId, id, number, attempt)
 if not slice then return {'gone'} end
 local batch = batchOf(accountId, id)
 returnSlice(accountId, id, batch, number, slice)
-if pauseMs > 0 and not redis.call('HGET', batch, 'why') then
+if pauseMs > 0 then
   pause(accountId, id, batch, pauseMs)
   return {'paused'}
 end

@@ -15,10 +15,11 @@ import type { JobDeps } from '../runs/job-context.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { embedLines } from './embed-lines.ts';
 import { callLine, writeFailure, type LineCallContext } from './line-call.ts';
-import { maxLineBytes, parseLine, prepareLine, type LinePreparationDeps } from './prepare-line.ts';
+import { maxLineBytes, parseLine, readCustomId } from './parse-line.ts';
+import { prepareLine, type LinePreparationDeps } from './prepare-line.ts';
 import type { LineWriter } from './line-writer.ts';
 import { InputLost, readLines, type FileLine } from '../../shared/work/files/read-lines.ts';
-import type { ReadyLine, ReservedLine } from './ready-line.ts';
+import type { LineNames, ReadyLine, ReservedLine } from './ready-line.ts';
 import { writeRefusal } from './result-lines.ts';
 import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
 
@@ -55,8 +56,6 @@ export interface SliceDeps extends BatchDeps {
 /** How a slice ended for this worker: all of its lines are settled, or it must be handed back. */
 export type SliceEnd = { readonly isDone: true } | { readonly isDone: false; readonly pauseMs: number };
 
-type LineNames = Pick<ReadyLine, 'index' | 'id' | 'customId'>;
-
 /** How many of the lines run at a time. */
 const partOf = (lines: number, deaths: number): number =>
   Math.max(1, Math.ceil(lines / partAfterDeath ** deaths));
@@ -81,6 +80,7 @@ export class SliceRun {
   #called = 0;
   #again = 0;
   #isReading = true;
+  #hasReadPart = false;
 
   /** @param model in whose turn the slice was taken */
   constructor(dependencies: SliceDeps, slice: TakenSlice, plan: BatchPlan, model: string) {
@@ -192,8 +192,10 @@ export class SliceRun {
 
   /** Slices of embeddings are read one after the other, and not before their model can take more lines. */
   async #readNext(parts: AsyncGenerator<ReadyLine[], void>): Promise<IteratorResult<ReadyLine[], void>> {
-    // Lines of other kinds may have images that take long to load.
-    if (this.#endpoint !== '/v1/embeddings') return await parts.next();
+    // Lines of other kinds may have images that take long to load. After the only part, nothing is read.
+    const isOver = this.#hasReadPart && this.slice.deaths === 0;
+    if (isOver || this.#endpoint !== '/v1/embeddings') return await parts.next();
+    this.#hasReadPart = true;
     const turn = await this.#takeReadingTurn();
     try {
       return await parts.next();
@@ -270,7 +272,8 @@ export class SliceRun {
     } catch (error) {
       if (!(error instanceof InputLost)) throw error;
       const { redis, objects } = this.#dependencies;
-      await reportLostInput({ redis, objects, log: this.#log }, this.slice, error, this.#lost.signal);
+      const deps = { redis, objects, log: this.#log };
+      await reportLostInput(deps, this.slice, this.#plan, error, this.#lost.signal);
       this.refuse('input_lost');
     }
   }
@@ -284,20 +287,21 @@ export class SliceRun {
     const { accountId, batchId, number, deaths } = this.slice;
     const { index } = line;
     const id = `batch_req_${batchId.slice('batch_'.length)}_${number}_${index}`;
-    const { customId, body, isTooLong } = await parseLine(line, endpoint, accountId);
-    const names = { index, id, customId };
-    if (isTooLong) {
-      await this.#fail(names, new AppError('payload_too_large'));
-      return null;
-    }
     if (this.#refusal !== null) {
-      await this.#refuseLine(names);
+      await this.#refuseLine({ index, id, customId: await readCustomId(line, accountId) });
       return null;
     }
     if (isDeadly) {
-      this.#log.error({ custom_id: customId, deaths }, 'a line fails because its workers died');
+      const names = { index, id, customId: await readCustomId(line, accountId) };
+      this.#log.error({ custom_id: names.customId, deaths }, 'a line fails because its workers died');
       const error = new AppError('upstream_error', { message: deadlyMessage });
       await this.#add({ ...writeFailure(names, error), reservedNano: 0n, charge: null });
+      return null;
+    }
+    const { customId, body, error } = await parseLine(line, endpoint, accountId);
+    const names = { index, id, customId };
+    if (error !== null) {
+      await this.#fail(names, error);
       return null;
     }
     try {

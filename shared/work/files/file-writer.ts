@@ -103,17 +103,9 @@ export class FileWriter {
     } catch (error) {
       // Whether the file exists is not known if Redis did not reply. If it does not, its object is deleted after a day.
       if (!(error instanceof AppError) || error.status >= 500)
-        runInBackground(this.#deleteIfExists(file.id), 'deleting a file', log);
+        runInBackground(deleteUnused(this.#deps.files, this.#accountId, file.id), 'deleting a file', log);
       throw error;
     }
-  }
-
-  /** Retries during an outage. */
-  async #deleteIfExists(id: string): Promise<void> {
-    const untilMs = performance.now() + deletionMs;
-    await retryThroughOutage(() => this.#deps.files.delete(this.#accountId, id), {
-      isOutage: (error) => error instanceof AppError && performance.now() < untilMs,
-    });
   }
 
   /** Removes what is stored of a file that was not created. */
@@ -130,6 +122,18 @@ export class FileWriter {
       throw new AppError('service_unavailable', { cause: error });
     }
   }
+}
+
+/** Deletes a file that nobody was told of, if it exists. Retries during an outage. */
+export async function deleteUnused(
+  files: Pick<FileStore, 'delete'>,
+  accountId: string,
+  id: string,
+): Promise<void> {
+  const untilMs = performance.now() + deletionMs;
+  await retryThroughOutage(() => files.delete(accountId, id), {
+    isOutage: (error) => error instanceof AppError && performance.now() < untilMs,
+  });
 }
 
 const formatBytes = (bytes: number): string => `${(bytes / 1_000_000).toLocaleString('en-US')} MB`;

@@ -8,8 +8,10 @@ export type CollectedLine =
   | { readonly byteLength: number; readonly bytes: null; readonly customId: string };
 
 /** Space, tab and carriage return. */
-export const isBlank = (bytes: Buffer): boolean =>
-  bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+export function isBlank(bytes: Buffer): boolean {
+  for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
+  return true;
+}
 
 /**
  * Collects the pieces of one line after the other. Of a line that is too long, the `custom_id` is found as the line
@@ -62,6 +64,7 @@ export class LineBuffer {
   /** Ends the line. @returns null if it is blank */
   take(): CollectedLine | null {
     const [pieces, long, byteLength] = [this.#pieces, this.#long, this.#byteLength];
+    if (byteLength === 0) return null;
     this.#pieces = [];
     this.#long = null;
     this.#byteLength = 0;

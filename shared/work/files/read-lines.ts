@@ -1,3 +1,4 @@
+import { nextWorkTurn } from '../../fairness/work-turns.ts';
 import type { ObjectStore } from '../../platform/storage/object-store.ts';
 import { findTextStart } from './byte-order-mark.ts';
 import { LineBuffer, type CollectedLine } from './line-buffer.ts';
@@ -30,6 +31,9 @@ export interface LineReading {
 /** Bytes per read. Most slices of a batch need one or two. */
 const readBytes = 1024 * 1024;
 
+/** Blank lines are not passed on, and each takes a byte. */
+const lineBreaksPerTurn = 4_096;
+
 const newline = 0x0a;
 
 /** Thrown if the object is gone or shorter than it was. */
@@ -54,6 +58,7 @@ export async function* readLines(
   /** Where the first line of the object has its first byte. */
   let textStart = 0;
   let index = 0;
+  let lineBreaks = 0;
   /** Whether no more lines begin in the range. @param next the position of the next byte */
   const hasEnded = (next: number): boolean =>
     isSkipping ? next >= to - 1 : line.byteLength === 0 && lineStart >= to;
@@ -70,6 +75,7 @@ export async function* readLines(
       }
       start = stop + 1;
       if (end === -1) continue;
+      if (++lineBreaks % lineBreaksPerTurn === 0) await nextWorkTurn(accountId);
       const read = isSkipping ? null : line.take();
       if (read !== null) yield { index: index++, start: Math.max(lineStart, textStart), ...read };
       isSkipping = false;

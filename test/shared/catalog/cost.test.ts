@@ -292,3 +292,12 @@ test('seconds, characters, images and requests cost their number times their pri
     { numRuns: 500 },
   );
 });
+
+test('models that share overrides keep their own other prices', (t) => {
+  const overrides = [{ min_prompt_tokens: 100, prompt: 2 }];
+  const usage = { ...noUsage, promptTokens: 100, completionTokens: 100 };
+  const costOf = (completion: number): bigint =>
+    computeCost(price({ prompt: 1, completion, overrides }), usage);
+  t.is(costOf(10), 1_200_000n);
+  t.is(costOf(20), 2_200_000n);
+});

@@ -15,7 +15,7 @@ export const batchModel = 'bench-embedding';
 export async function startBatchStack(
   programs: Programs,
   settings: Settings,
-  { pace, accounts, dimensions }: BatchScenario,
+  { pace, accounts }: BatchScenario,
 ): Promise<BatchStack> {
   const vendorArguments = [
     ['--vectors', 'fast'],
@@ -24,7 +24,7 @@ export async function startBatchStack(
     ['--max-concurrency', String(pace.calls)],
   ].flat();
   const { steady: vendor } = await startVendors(programs, 'simulator', { steady: vendorArguments });
-  const model = { id: batchModel, upstream: 'steady', model: 'text-embedding-sim', dimensions };
+  const model = { id: batchModel, upstream: 'steady', model: 'text-embedding-sim' };
   const catalog = {
     upstreams: { steady: openaiUpstream(vendor, pace.calls) },
     models: [embeddingModel(model)],

@@ -201,8 +201,12 @@ class BatchBench {
   }
 
   #body(name: string): object {
-    const input = listInputs(1, name)[0];
-    return { model: batchModel, input, encoding_format: this.#scenario.format };
+    return this.#bodyOf(listInputs(1, name)[0]!);
+  }
+
+  #bodyOf(input: string): object {
+    const { format, dimensions } = this.#scenario;
+    return { model: batchModel, input, encoding_format: format, dimensions };
   }
 
   /** One caller of another account, who sends one request after the other. */
@@ -234,10 +238,9 @@ class BatchBench {
   }
 
   #write(lines: number, name: string): Blob {
-    const { format } = this.#scenario;
     const texts = listInputs(lines, name).map((input, i) => {
-      const body = { model: batchModel, input, encoding_format: format };
-      return `${JSON.stringify({ custom_id: `line-${i}`, method: 'POST', url: '/v1/embeddings', body })}\n`;
+      const request = { method: 'POST', url: '/v1/embeddings', body: this.#bodyOf(input) };
+      return `${JSON.stringify({ custom_id: `line-${i}`, ...request })}\n`;
     });
     return new Blob(texts);
   }

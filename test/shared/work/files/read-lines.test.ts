@@ -86,3 +86,18 @@ test('ranges within one line read only themselves', async (t) => {
   t.deepEqual(ids, ['only']);
   t.true(object.store.readBytes < 4 * object.byteLength, `${object.store.readBytes} bytes were read`);
 });
+
+test('blank lines do not keep the event loop busy', async (t) => {
+  const object = createObject(`${'\n'.repeat(500_000)}{"custom_id":"a"}`);
+  let turns = 0;
+  let isReading = true;
+  const count = (): void => {
+    turns += 1;
+    if (isReading) setImmediate(count);
+  };
+  setImmediate(count);
+  const lines = await readRange(object);
+  isReading = false;
+  t.deepEqual(lines.map(idOf), ['a']);
+  t.true(turns > 100, `${turns} turns`);
+});
