@@ -107,6 +107,7 @@ function writeItems(
   { target, at, before, after }: TextAround & { readonly target: Buffer; readonly at: number },
 ): number {
   const size = header.dimensions * 4;
+  const view = new DataView(target.buffer, target.byteOffset, target.length);
   const [opening, closing] = format === 'base64' ? ['"', '"}'] : ['[', ']}'];
   let end = at;
   // Of what precedes the next vector. One call for all of it, because each takes as long as copying a kilobyte.
@@ -118,13 +119,11 @@ function writeItems(
     const start = index * size;
     if (format === 'base64')
       end += target.write(vectors.toString('base64', start, start + size), end, 'latin1');
-    else end = writeFloats(vectors.subarray(start, start + size), toView(target), end);
+    else end = writeFloats(vectors.subarray(start, start + size), view, end);
     text = closing;
   }
   return end + target.write(text + after, end);
 }
-
-const toView = ({ buffer, byteOffset, length }: Buffer): DataView => new DataView(buffer, byteOffset, length);
 
 function writeHead({ requestId, model, header }: EmbeddingResponseParts): string {
   const [id, name] = [JSON.stringify(requestId), JSON.stringify(model)];

@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import type { TakenSlice } from '../../../workers/batches/slice-scripts.ts';
 import type { BatchPlan } from '../../../workers/batches/batch-plan.ts';
@@ -27,6 +27,16 @@ const plan: BatchPlan = {
   publicUrl: '',
 };
 
+const openResults = (t: ExecutionContext, dependencies: SliceResultsOptions['dependencies']): SliceResults =>
+  new SliceResults({
+    dependencies,
+    slice,
+    plan,
+    signal: new AbortController().signal,
+    onRefusal: () => t.fail(),
+    onFault: () => undefined,
+  });
+
 test('results of an account that Redis forgets again and again are kept until they are settled', async (t) => {
   // The first reply is about the names of the objects.
   const replies = [null, ['unknown'], ['unknown'], ['unknown'], ['settled', 1, '']];
@@ -41,14 +51,7 @@ test('results of an account that Redis forgets again and again are kept until th
     },
     objects: { put: async (key: string) => void stored.push(key) },
   } as unknown as SliceResultsOptions['dependencies'];
-  const results = new SliceResults({
-    dependencies,
-    slice,
-    plan,
-    signal: new AbortController().signal,
-    onRefusal: () => t.fail(),
-    onFault: () => undefined,
-  });
+  const results = openResults(t, dependencies);
   await results.add({
     index: 0,
     pieces: [Buffer.from('{}\n')],
@@ -83,14 +86,7 @@ test('results are stored only under names that are in the trash, however often t
       },
     },
   } as unknown as SliceResultsOptions['dependencies'];
-  const results = new SliceResults({
-    dependencies,
-    slice,
-    plan,
-    signal: new AbortController().signal,
-    onRefusal: () => t.fail(),
-    onFault: () => undefined,
-  });
+  const results = openResults(t, dependencies);
   const line = { pieces: [Buffer.from('{}\n')], status: 404, reservedNano: 0n, charge: null };
   await results.add({ index: 0, ...line });
   await results.end();
