@@ -14,7 +14,7 @@ test('files of another account are read before any of the slow files that severa
         await read(slow, { accountId, signal: stop.signal });
         ended.push(accountId);
       } catch (error) {
-        // On a slow machine the files may exceed the maximum queue time.
+        // On a slow machine the slow files may wait longer than files may.
         if (error !== stop.signal.reason && (error as AppError).code !== 'queue_full') throw error;
       }
     }),
@@ -23,10 +23,8 @@ test('files of another account are read before any of the slow files that severa
   t.like(await read(makePdf(['alpha']), { accountId: 'other' }), { pages: 1 });
   t.log('a page took', Math.round(performance.now() - readAt), 'ms');
   const long = makePdf(Array<string>(300).fill('Some words of a line. '.repeat(4)), { repeat: 15 });
-  for (let i = 0; i < 3; i += 1) {
-    t.like(await read(long, { accountId: 'other' }), { pages: 300 });
-  }
-  t.log('and three of 300 pages', Math.round(performance.now() - readAt), 'ms');
+  t.like(await read(long, { accountId: 'other' }), { pages: 300 });
+  t.log('and one of 300 pages', Math.round(performance.now() - readAt), 'ms');
   t.deepEqual(ended, []);
   stop.abort(new Error('stop'));
   await Promise.all(hostile);
