@@ -104,6 +104,18 @@ function findLastShare(waiting: number, slots: number, maxInputs: number): numbe
 const countBatchSlots = (slots: number): number =>
   slots < 2 ? slots : slots - Math.max(1, Math.floor(slots / 8));
 
+/** At least two, so that the next call is full when a slot becomes free. At most so many, however many slots there are. */
+const callsAhead = { min: 2, max: 8 };
+
+/**
+ * How many waiting batch lines are enough for now: a full call for each slot that batch calls may use. When all calls of a
+ * model end at about the same time, the next ones are ready, and no lines are read while the responses are.
+ */
+export function findLinesAhead(model: CatalogModel): number {
+  const slots = countBatchSlots(countSlots(model.routes));
+  return findLimits(model).maxInputs * Math.min(callsAhead.max, Math.max(callsAhead.min, slots));
+}
+
 /**
  * Plans a call that callers or jobs wait for.
  * @param decision as for `chooseShare`

@@ -4,7 +4,14 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { callClasses, type CallClass } from '../routing/call-class.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
-import { findLimits, minShare, planBatchCall, planCall, type ShareDecision } from './call-share.ts';
+import {
+  findLimits,
+  findLinesAhead,
+  minShare,
+  planBatchCall,
+  planCall,
+  type ShareDecision,
+} from './call-share.ts';
 import { describeInvalidVector } from './deliver-vectors.ts';
 import { EmbeddingCaller, type CallDeps } from './embedding-caller.ts';
 import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-task.ts';
@@ -25,8 +32,6 @@ import { findVectorSpace } from './vector-space.ts';
 const deadlineCheckMs = 1_000;
 /** How long batch lines wait for others that fill their call. Reading lines from a file takes less, unless the store is slow. */
 const fillMs = 250;
-/** For how many full calls lines are read in advance. */
-const wantedCalls = 2;
 
 export interface SchedulerOptions {
   readonly modelId: string;
@@ -86,8 +91,9 @@ export class EmbeddingScheduler {
   }
 
   /**
-   * Null if more batch lines can be read for this model: those that wait fill less than two calls. Otherwise resolves when
-   * they might. More would take memory, and the time to read them delays the responses of running calls.
+   * Null if more batch lines can be read for this model, because those that wait are not enough for its next calls.
+   * Otherwise resolves when they might not be. More would take memory, and the time to read them delays the responses of
+   * running calls.
    */
   get whenLinesWanted(): Promise<void> | null {
     if (this.#wantsLines) return null;
@@ -99,7 +105,7 @@ export class EmbeddingScheduler {
   get #wantsLines(): boolean {
     const model = this.#options.findModel();
     if (model === undefined) return true;
-    return this.#waiting.of('batch').size < wantedCalls * findLimits(model).maxInputs;
+    return this.#waiting.of('batch').size < findLinesAhead(model);
   }
 
   /** To be called when fewer inputs wait. */

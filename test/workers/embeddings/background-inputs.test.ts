@@ -64,21 +64,27 @@ test('background inputs wait for others that fill their call, but not for long',
   t.is((await nextCall()).inputs.length, 30);
 });
 
-test('no more lines are wanted while two full calls wait', async (t) => {
-  const { scheduler, embed, waitForSlot, nextCall } = createTestScheduler(t, { maxInputs: 100, slots: 2 });
-  const [first, second] = [textsOf('a', 199), textsOf('b', 1)];
-  void embed(first, background(first));
-  await setImmediate();
-  t.is(scheduler.whenLinesWanted, null);
-  void embed(second, background(second));
-  await setImmediate();
-  const { whenLinesWanted } = scheduler;
-  t.true(whenLinesWanted instanceof Promise);
-  (await waitForSlot('batch')).grant();
-  await nextCall();
-  await whenLinesWanted;
-  t.is(scheduler.whenLinesWanted, null);
-});
+// Of 4 slots, batch calls use 3. At least two calls, and at most eight, are prepared.
+for (const { slots, enough } of [
+  { slots: 2, enough: 200 },
+  { slots: 4, enough: 300 },
+  { slots: 64, enough: 800 },
+])
+  test(`no more lines are wanted while ${enough / 100} full calls wait for a model with ${slots} slots`, async (t) => {
+    const { scheduler, embed, waitForSlot, nextCall } = createTestScheduler(t, { maxInputs: 100, slots });
+    const [first, second] = [textsOf('a', enough - 1), textsOf('b', 1)];
+    void embed(first, background(first));
+    await setImmediate();
+    t.is(scheduler.whenLinesWanted, null);
+    void embed(second, background(second));
+    await setImmediate();
+    const { whenLinesWanted } = scheduler;
+    t.true(whenLinesWanted instanceof Promise);
+    (await waitForSlot('batch')).grant();
+    await nextCall();
+    await whenLinesWanted;
+    t.is(scheduler.whenLinesWanted, null);
+  });
 
 test('a call for background inputs begins with the inputs of callers who wait at that moment', async (t) => {
   const { embed, waiting, waitForSlot, nextCall } = createTestScheduler(t, { maxInputs: 100 });
