@@ -43,6 +43,10 @@ export interface RunningJobIntake extends Required<Running> {
   wakeBatches(queue: QueueName): void;
   /** Looks at once whether lines of batches must not be run any more. */
   checkBatches(): void;
+  /** The accounts of the lines of batches that this worker has, possibly with duplicates. */
+  batchAccounts(): string[];
+  /** Runs no further lines of batches of a banned account. */
+  refuseBatches(accountId: string): void;
   /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void;
 }
@@ -94,6 +98,8 @@ export function startDurableJobs(options: DurableJobsOptions): RunningJobIntake 
     wake: (queue) => intake.wake(queue),
     wakeBatches: (queue) => batches.wake(queue),
     checkBatches: () => batches.check(),
+    batchAccounts: () => batches.accounts(),
+    refuseBatches: (accountId) => batches.refuseAccount(accountId),
     cancel: (jobId) => intake.cancel(jobId),
     async stop() {
       await Promise.all([intake.stop(), batches.stop(), webhooks.stop()]);

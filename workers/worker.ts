@@ -50,14 +50,17 @@ export async function startWorker(
   const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, log);
   const runs = new WorkerRuns(queues);
   const runsByQueue = runs.byQueue;
+  let jobs: RunningJobIntake | null = null;
   const bans = new BanWatch({
     hotAccounts: stores.hotAccounts,
-    listAccounts: () => runs.accounts(),
-    endAccount: (accountId) => runs.cancelAccount(accountId, new AccountBanned()),
+    listAccounts: () => [...runs.accounts(), ...(jobs?.batchAccounts() ?? [])],
+    endAccount: (accountId) => {
+      runs.cancelAccount(accountId, new AccountBanned());
+      jobs?.refuseBatches(accountId);
+    },
     log,
   });
   const publisher = createPublisher(stores, dependencies, runs);
-  let jobs: RunningJobIntake | null = null;
   listenToControl({
     subscriber,
     workerId,

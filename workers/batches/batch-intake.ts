@@ -67,6 +67,17 @@ export class BatchIntake implements Running {
     runInBackground(this.#renew(), 'checking slices of batches', this.#options.dependencies.log);
   }
 
+  /** The accounts of the lines that this worker has, possibly with duplicates. */
+  accounts(): string[] {
+    return [...this.#active].map(({ slice }) => slice.accountId);
+  }
+
+  /** Lines of an account that have not begun fail, because it is banned. Those of other slices fail when they are taken. */
+  refuseAccount(accountId: string): void {
+    for (const { slice, run } of this.#active)
+      if (slice.accountId === accountId) run?.refuse('account_banned');
+  }
+
   /** Stops taking slices, lets running lines end, and hands back the others. */
   async stop(): Promise<void> {
     this.#stopping.abort();

@@ -1,6 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { countSlots } from '../../shared/routing/route-candidate.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
+import type { BatchPace } from './batch-pace.ts';
 import type { CallPlan, SharedCallLimits } from './waiting-inputs.ts';
 
 /**
@@ -75,20 +76,21 @@ const minBatchFill = 0.5;
 /**
  * Plans a call for batch lines. It is full, except at the end of a batch: the last lines are spread evenly over as many
  * rounds of calls as full calls would take, because a last round of few full calls would leave slots unused.
+ * @param limits of the call, from `limitBatchCalls`
  * @param expectsLines whether more lines will wait soon
  */
 export function planBatchCall(
-  model: CatalogModel,
+  { routes }: CatalogModel,
+  limits: SharedCallLimits,
   waiting: number,
   expectsLines: boolean,
   decision: ShareDecision | null,
 ): PlannedCall {
-  const limits = findLimits(model);
   if (expectsLines) return { plan: fullCall(limits), shareOfNext: null };
   const share =
     decision !== null && waiting <= decision.waiting
-      ? decision.share
-      : findLastShare(waiting, countBatchSlots(countSlots(model.routes)), limits.maxInputs);
+      ? Math.min(decision.share, limits.maxInputs)
+      : findLastShare(waiting, countBatchSlots(countSlots(routes)), limits.maxInputs);
   return { plan: { ...limits, maxInputs: share, enough: share }, shareOfNext: share };
 }
 
@@ -111,9 +113,16 @@ const callsAhead = { min: 2, max: 8 };
  * How many waiting batch lines are enough for now: a full call for each slot that batch calls may use. When all calls of a
  * model end at about the same time, the next ones are ready, and no lines are read while the responses are.
  */
-export function findLinesAhead(model: CatalogModel): number {
+export function findLinesAhead(model: CatalogModel, pace: BatchPace): number {
   const slots = countBatchSlots(countSlots(model.routes));
-  return findLimits(model).maxInputs * Math.min(callsAhead.max, Math.max(callsAhead.min, slots));
+  const calls = Math.min(callsAhead.max, Math.max(callsAhead.min, slots));
+  return limitBatchCalls(model, pace).maxInputs * calls;
+}
+
+/** The limits of calls for batch lines: those of the model's routes, and fewer inputs if the server is slow. */
+export function limitBatchCalls(model: CatalogModel, pace: Pick<BatchPace, 'inputs'>): SharedCallLimits {
+  const limits = findLimits(model);
+  return { ...limits, maxInputs: Math.min(limits.maxInputs, pace.inputs) };
 }
 
 /**

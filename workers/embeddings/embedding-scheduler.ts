@@ -7,6 +7,7 @@ import type { GrantedCall } from '../routing/call-route.ts';
 import {
   findLimits,
   findLinesAhead,
+  limitBatchCalls,
   minShare,
   planBatchCall,
   planCall,
@@ -16,6 +17,7 @@ import { describeInvalidVector } from './deliver-vectors.ts';
 import { EmbeddingCaller, type CallDeps } from './embedding-caller.ts';
 import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-task.ts';
 import { PendingRequest, type InputClaim, type PendingInput } from './embedding-work.ts';
+import { BatchPace } from './batch-pace.ts';
 import { FaultSearch } from './fault-search.ts';
 import { abortWhenAbandoned, findAccounts, LineMap, NobodyWaiting } from './call-inputs.ts';
 import { deliverCached } from './cached-vectors.ts';
@@ -61,6 +63,9 @@ export class EmbeddingScheduler {
     job: new Set(),
     batch: new Set(),
   };
+  readonly #pace = new BatchPace();
+  /** Calls for batch lines that have their inputs. */
+  #batchCalls = 0;
   #deadlines: NodeJS.Timeout | null = null;
   /** Runs while batch lines wait for others that fill their call. */
   #filling: NodeJS.Timeout | null = null;
@@ -105,7 +110,7 @@ export class EmbeddingScheduler {
   get #wantsLines(): boolean {
     const model = this.#options.findModel();
     if (model === undefined) return true;
-    return this.#waiting.of('batch').size < findLinesAhead(model);
+    return this.#waiting.of('batch').size < findLinesAhead(model, this.#pace);
   }
 
   /** To be called when fewer inputs wait. */
@@ -198,8 +203,9 @@ export class EmbeddingScheduler {
   #requestSlots(callClass: CallClass, freeSlots: number, share: number | null): void {
     const { size: waiting, queueCount } = this.#waiting.of(callClass);
     const perCall = share ?? this.#findMinShare(callClass);
-    const calls = Math.min(freeSlots, Math.max(queueCount, Math.ceil(waiting / perCall)));
     const slotRequests = this.#slotRequests[callClass];
+    const mayStart = callClass === 'batch' ? this.#pace.calls - this.#batchCalls : Infinity;
+    const calls = Math.min(mayStart, freeSlots, Math.max(queueCount, Math.ceil(waiting / perCall)));
     while (slotRequests.size < calls) {
       const stop = new AbortController();
       slotRequests.add(stop);
@@ -221,10 +227,10 @@ export class EmbeddingScheduler {
     return true;
   }
 
-  /** The least number of waiting inputs for which another call is worth a slot. Calls for batch lines are full. */
+  /** The least number of waiting inputs for which another call is worth a slot. Those for batch lines are full. */
   #findMinShare(callClass: CallClass): number {
     const model = callClass === 'batch' ? this.#options.findModel() : undefined;
-    return model === undefined ? minShare : findLimits(model).maxInputs;
+    return model === undefined ? minShare : limitBatchCalls(model, this.#pace).maxInputs;
   }
 
   async #call(callClass: CallClass, stop: AbortController, decision: ShareDecision | null): Promise<void> {
@@ -233,12 +239,17 @@ export class EmbeddingScheduler {
     const slotRequests = this.#slotRequests[callClass];
     let inputs: readonly PendingInput[] | null = null;
     const failures = this.#caller.createFailures();
+    let startedAtMs = 0;
     const chooseInputs = (granted: GrantedCall): readonly PendingInput[] => {
+      const batchLimits = limitBatchCalls(model!, this.#pace);
       const { plan, shareOfNext } =
         callClass === 'batch'
-          ? planBatchCall(model!, waiting.size, this.#options.expectsLines?.() ?? true, decision)
+          ? planBatchCall(model!, batchLimits, waiting.size, this.#options.expectsLines?.() ?? true, decision)
           : planCall(model!, waiting.size, granted, decision);
-      inputs = this.#waiting.take(callClass, granted.accountId, plan, findLimits(model!));
+      const limits = findLimits(model!);
+      inputs = this.#waiting.take(callClass, granted.accountId, plan, limits, batchLimits);
+      startedAtMs = performance.now();
+      if (callClass === 'batch') this.#batchCalls += 1;
       runInBackground(abortWhenAbandoned(inputs, stop), 'watching a call', this.#log);
       slotRequests.delete(stop);
       this.#tryCall(callClass, Math.max(1, granted.spareSlots), shareOfNext);
@@ -257,6 +268,7 @@ export class EmbeddingScheduler {
         failures,
         isSplitAfter: (error) => this.#faultSearch.isSplitAfter(error, inputs ?? []),
       });
+      if (callClass === 'batch') this.#noteBatchCall(model!, inputs!, performance.now() - startedAtMs);
       this.#faultSearch.noteServed();
       this.#failInputs(broken, describeInvalidVector);
     } catch (error) {
@@ -268,11 +280,29 @@ export class EmbeddingScheduler {
         this.#cancelSlotRequests();
         this.#callForLines();
       }
+      if (startedAtMs > 0 && callClass === 'batch')
+        this.#noteFailedCall(model!, inputs, error, performance.now() - startedAtMs);
       await this.#faultSearch.fail(inputs, error, failures);
     } finally {
       failures.count();
       for (const input of inputs ?? []) this.#shared.remove(input);
+      if (callClass === 'batch' && startedAtMs > 0) {
+        this.#batchCalls -= 1;
+        this.#tryCall('batch');
+      }
     }
+  }
+
+  #noteBatchCall(model: CatalogModel, { length }: readonly PendingInput[], ms: number): void {
+    this.#pace.noteCall(length, ms, findLimits(model).maxInputs);
+    this.#callForLines();
+  }
+
+  #noteFailedCall(model: CatalogModel, inputs: readonly PendingInput[], error: unknown, ms: number): void {
+    const code = error instanceof AppError ? error.code : null;
+    if (code === 'upstream_timeout') this.#pace.noteSlowCall(inputs.length);
+    // Otherwise, a batch whose lines are all rejected would be searched in many small calls.
+    if (code === 'upstream_rejected') this.#noteBatchCall(model, inputs, ms);
   }
 
   /** Fails these inputs and their lines. The remaining inputs of those lines are withdrawn. */

@@ -12,8 +12,8 @@ export interface TieredInput extends WaitingInput {
  * The waiting inputs of a model, by class. A call is made for the inputs of one class, and may have inputs of others:
  *
  * - An interactive call has only inputs that callers wait for, so lines of batch files never make it larger.
- * - A call for durable jobs is as large as without batch lines, which then fill it up to the vendor's limits.
- * - A call for batch lines is as full as the vendor allows. It begins with the inputs that callers wait for, or with those
+ * - A call for durable jobs is as large as without batch lines, which then fill it up to the size of their own calls.
+ * - A call for batch lines is as large as its plan says. It begins with the inputs that callers wait for, or with those
  *   of jobs if there are none: the start of a job is recorded before its call, and callers do not wait for that.
  */
 export class TieredInputs<T extends TieredInput> {
@@ -46,8 +46,16 @@ export class TieredInputs<T extends TieredInput> {
    * Takes the inputs for one call of this class.
    * @param accountToServe the account that the call is made for
    * @param plan how many inputs of this class it takes
+   * @param limits of the vendor
+   * @param batchLimits of calls for batch lines
    */
-  take(callClass: CallClass, accountToServe: string, plan: CallPlan, limits: SharedCallLimits): T[] {
+  take(
+    callClass: CallClass,
+    accountToServe: string,
+    plan: CallPlan,
+    limits: SharedCallLimits,
+    batchLimits: SharedCallLimits,
+  ): T[] {
     const { interactive, job, batch } = this.#tiers;
     const call = this.#tiers[callClass].start(accountToServe);
     if (call === null) return [];
@@ -57,7 +65,7 @@ export class TieredInputs<T extends TieredInput> {
       if (call.items.length === 0) job.fill(call, full);
     }
     this.#tiers[callClass].fill(call, plan);
-    if (callClass === 'job') batch.fill(call, full);
+    if (callClass === 'job') batch.fill(call, fullCall(batchLimits));
     return call.items;
   }
 }

@@ -86,6 +86,21 @@ for (const { slots, enough } of [
     t.is(scheduler.whenLinesWanted, null);
   });
 
+test('the first calls for background inputs are small and few, whatever the vendor would take', async (t) => {
+  const { embed, waiting, waitForSlot, nextCall } = createTestScheduler(t, {
+    maxInputs: 2_048,
+    slots: 1_000,
+  });
+  const lines = textsOf('line', 5_000);
+  void embed(lines, background(lines));
+  for (let call = 0; call < 8; call += 1) {
+    (await waitForSlot('batch')).grant(1_000);
+    t.is((await nextCall()).inputs.length, 128);
+  }
+  await setImmediate();
+  t.is(waiting.length, 0, 'nothing else asks for a slot until one of them has ended');
+});
+
 test('a call for background inputs begins with the inputs of callers who wait at that moment', async (t) => {
   const { embed, waiting, waitForSlot, nextCall } = createTestScheduler(t, { maxInputs: 100 });
   const lines = textsOf('line', 150);

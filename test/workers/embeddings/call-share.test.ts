@@ -9,6 +9,7 @@ const upstream = {
   maxBatchTokens: 300_000,
   maxConcurrencyPerKey: null,
 };
+const full = { maxInputs: 2_048, maxTokens: 300_000 };
 const model = { routes: [{ upstream, model: 'emb', maxConcurrency: 8 }] } as unknown as CatalogModel;
 
 /** Plans calls until no input waits. */
@@ -16,7 +17,7 @@ function planAll(waiting: number): number[] {
   const calls: number[] = [];
   let share: number | null = null;
   for (let left = waiting; left > 0; left -= calls.at(-1)!) {
-    const planned = planBatchCall(model, left, false, share === null ? null : { share, waiting: left });
+    const planned = planBatchCall(model, full, left, false, share === null ? null : { share, waiting: left });
     share = planned.shareOfNext;
     calls.push(Math.min(left, planned.plan.maxInputs));
   }
@@ -24,8 +25,8 @@ function planAll(waiting: number): number[] {
 }
 
 test('calls for batch lines are full while more lines are expected', (t) => {
-  t.is(planBatchCall(model, 10, true, null).plan.enough, 2_048);
-  t.is(planBatchCall(model, 20_000, true, { share: 1_500, waiting: 20_000 }).plan.enough, 2_048);
+  t.is(planBatchCall(model, full, 10, true, null).plan.enough, 2_048);
+  t.is(planBatchCall(model, full, 20_000, true, { share: 1_500, waiting: 20_000 }).plan.enough, 2_048);
 });
 
 test('the last lines of a batch are spread over as many rounds of even calls as full calls would take', (t) => {
@@ -41,6 +42,6 @@ test('calls for batch lines are at least half full, except the very last one', (
 
 test('a share is decided again when more lines wait', (t) => {
   const decision = { share: 1_024, waiting: 2_048 };
-  t.is(planBatchCall(model, 2_048, false, decision).plan.enough, 1_024);
-  t.is(planBatchCall(model, 14_336, false, decision).plan.enough, 2_048);
+  t.is(planBatchCall(model, full, 2_048, false, decision).plan.enough, 1_024);
+  t.is(planBatchCall(model, full, 14_336, false, decision).plan.enough, 2_048);
 });

@@ -34,7 +34,7 @@ function add(
 const limits = { maxInputs: 10, maxTokens: 1_000 };
 const take = (waiting: TieredInputs<Item>, callClass: CallClass, accountId: string, enough = 10): string[] =>
   waiting
-    .take(callClass, accountId, { ...limits, maxInputs: enough, enough }, limits)
+    .take(callClass, accountId, { ...limits, maxInputs: enough, enough }, limits, limits)
     .map(({ name }) => name);
 
 test('accounts take turns in what background inputs fill of a call', (t) => {
