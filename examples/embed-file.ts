@@ -1,7 +1,7 @@
 // Embeds the lines of a text file through a batch, and writes a line with each vector to another file.
 //   node dist/examples/embed-file.js examples/household-hints.txt vectors.jsonl
 import { once } from 'node:events';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, type WriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,8 +50,8 @@ await runExample(async () => {
   // The batch runs without this program. If it is stopped, --batch continues where the batch is by then.
   process.stderr.write(`${id}\n`);
   const batch = await writeVectors(client, id, file, target);
-  process.stdout.write(`${target}\n`);
   const { completed, failed } = batch.request_counts!;
+  if (completed > 0) process.stdout.write(`${target}\n`);
   process.stderr.write(`${completed} lines embedded for ${formatReceipt({ cost_request: batch.cost })}\n`);
   if (failed > 0) await reportFailed(client, batch, failed);
 });
@@ -104,7 +104,8 @@ async function* readTexts(file: string): AsyncGenerator<[number: number, text: s
 async function writeVectors(client: OpenAI, id: string, file: string, target: string): Promise<Batch> {
   const texts = new Map<number, string>();
   for await (const [number, text] of readTexts(file)) texts.set(number, text);
-  const vectors = createWriteStream(target);
+  // Opened with the first vector: a file of an earlier run is kept if this one embeds nothing.
+  let vectors: WriteStream | null = null;
   const bar = new ProgressBar(process.stderr, 'Embedding', texts.size);
   const readNew = createOutputReader(client);
   let done = 0;
@@ -115,6 +116,7 @@ async function writeVectors(client: OpenAI, id: string, file: string, target: st
       for await (const { custom_id, response } of readNew(batch.partial_output_file_id)) {
         const line = Number(custom_id);
         const vector = { line, text: texts.get(line), embedding: response.body.data[0]!.embedding };
+        vectors ??= createWriteStream(target);
         if (!vectors.write(`${JSON.stringify(vector)}\n`)) await once(vectors, 'drain');
       }
       const { completed = 0, failed = 0 } = batch.request_counts ?? {};
@@ -127,8 +129,10 @@ async function writeVectors(client: OpenAI, id: string, file: string, target: st
     }
   } finally {
     bar.end();
-    vectors.end();
-    await finished(vectors);
+    if (vectors !== null) {
+      vectors.end();
+      await finished(vectors);
+    }
   }
 }
 

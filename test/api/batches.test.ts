@@ -620,6 +620,10 @@ test('batches are listed page by page, and those of another account do not exist
   const listed: string[] = [];
   for await (const batch of client.batches.list({ limit: 2 })) listed.push(batch.id);
   t.deepEqual(listed, ids.toReversed());
+  const wrong = await t.throwsAsync<InstanceType<typeof OpenAI.APIError>>(
+    client.batches.list({ after: 'batch_nope' }),
+  );
+  t.is(wrong.status, 422);
   const [id] = ids;
   const ended = await waitForBatch(client, id!);
   const stranger = clientOf(await stack.createAccount());

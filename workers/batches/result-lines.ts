@@ -33,7 +33,7 @@ export function writeRefusal({ id, customId }: LineId, code: RefusalCode): Buffe
 const refusals: Readonly<Record<RefusalCode, string>> = {
   insufficient_balance:
     'The balance, or the max_cost of the batch, was used up before this line ran. It was not charged. Refill the ' +
-    'balance, and retry the batch.',
+    'balance if it was too low, and retry the batch. A retry has the same max_cost.',
   batch_cancelled: 'The batch was cancelled before this line ran. It was not charged.',
   batch_expired: 'The batch expired before this line ran. It was not charged.',
   input_lost: 'The input file of the batch was lost before this line ran. It was not charged.',

@@ -1,5 +1,5 @@
 import type { BatchList, BatchPath } from '../../../shared/contract/batches.ts';
-import { AppError } from '../../../shared/contract/errors.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
 import { operations } from '../../contract/operations.ts';
@@ -46,6 +46,11 @@ export const listBatches = defineEndpoint(
   [authenticate, limitCalls],
   (services) => async (context) => {
     const { limit, after = null } = context.state.query;
+    if (after !== null && !batchId.test(after))
+      throw invalidField(
+        ['query', 'after'],
+        'is not the id of a batch: send the last_id of the previous page',
+      );
     const { accountId } = keyHolderOf(context);
     // One more shows whether there is another page.
     const find = () => services.batches.list(accountId, after, limit + 1);

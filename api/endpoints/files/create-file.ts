@@ -35,6 +35,7 @@ export const createFile = defineEndpoint(
     if (context.is('multipart/form-data') !== 'multipart/form-data')
       throw new AppError('unsupported_media_type', {
         message: 'Send the file as "multipart/form-data", with the parts "file" and "purpose".',
+        messageRu: 'Отправьте файл в формате «multipart/form-data», с частями «file» и «purpose».',
       });
     const { accountId } = keyHolderOf(context);
     const { signal } = context.state;

@@ -129,7 +129,7 @@ local function logBatch(accountId, id, batch)
     local event = {
       v = 1, requestId = requestId, accountId = accountId, model = entry.model, at = tonumber(createdAt),
       durationMs = math.max(0, nowMs - tonumber(createdAt)), success = sum.ok > 0, responseCode = 200,
-      errorCode = cjson.null, details = sum.ok + sum.bad .. ' lines, ' .. sum.bad .. ' of them failed',
+      errorCode = cjson.null, details = sum.ok + sum.bad .. ' lines called the model, ' .. sum.bad .. ' of them failed',
       userIp = address, promptTokens = sum.pt, cacheReadTokens = sum.cr, cacheWriteTokens = sum.cw,
       completionTokens = sum.ct, counted = sum.counted == 1, images = sum.images, imageQuality = cjson.null,
       imageSize = cjson.null, characters = sum.chars, billedMs = sum.ms,
