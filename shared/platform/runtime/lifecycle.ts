@@ -13,11 +13,6 @@ export interface Running {
   handBack?(): Promise<void>;
 }
 
-/** Silences the AWS SDK's warning on Node 20 that a later SDK version will require a newer Node. */
-function quietLibraries(env: NodeJS.ProcessEnv): void {
-  env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
-}
-
 /**
  * Lets the heap grow to four times its live size before a full collection. By default V8 allows little more than the
  * live size once a process has been idle for some seconds. When load returned, V8 then ran a full collection ten times
@@ -43,7 +38,6 @@ export async function runProcess(
   start: () => Promise<{ running: Running; log: Logger }>,
 ): Promise<void> {
   logUncaught(role, { fd: 1 });
-  quietLibraries(process.env);
   allowHeapGrowth();
   collectWhenIdle();
   let stopping = false;

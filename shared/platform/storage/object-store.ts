@@ -103,6 +103,8 @@ export class ObjectStore {
     this.#manageBucket = config.manageBucket;
     this.#putMs = putMs;
     this.#readMs = Math.min(attemptMs, maxReadMs);
+    // On Node 20, the SDK warns that a later version will require a newer Node.
+    process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
     this.#client = new S3Client({
       endpoint: config.endpoint,
       region: config.region,
