@@ -6,7 +6,7 @@ import type { Estimate } from '../../shared/money/estimate.ts';
 import { callRedis } from '../../shared/platform/redis/redis-client.ts';
 import { createTimeOrderedId } from '../../shared/platform/runtime/time-ordered-id.ts';
 import type { BatchRecord } from '../../shared/work/batches/batch-record.ts';
-import { Batches } from '../../shared/work/batches/batches.ts';
+import { Batches, wasRetried } from '../../shared/work/batches/batches.ts';
 import { planBatch, type PlanCatalog } from '../../shared/work/batches/plan-batch.ts';
 import {
   checkRetriable,
@@ -27,6 +27,7 @@ import { withObjects } from './with-objects.ts';
  */
 export async function retryBatch(context: AdminContext, batch: BatchRecord): Promise<BatchRecord> {
   checkRetriable(batch);
+  if (batch.retriedAs !== null) throw wasRetried(batch.retriedAs);
   const { redis, config, log } = context;
   const { accountId } = batch;
   const files = new FileStore(redis);

@@ -267,7 +267,7 @@ export const retryBatch = defineOperation({
   summary: 'Retry the failed lines of a batch',
   description:
     'Creates a new batch of the lines in the error file of a batch that has ended, at the current prices. A body is ' +
-    'ignored.',
+    'ignored. A batch can be retried once: lines that failed again are retried from the new batch.',
   method: 'post',
   path: '/batches/{batch_id}/retry',
   auth: 'key',

@@ -494,6 +494,32 @@ test('a retry is a new batch of the failed lines', async (t) => {
   t.deepEqual(errors.map((line) => line.custom_id).sort(), ['line-1', 'line-2']);
 });
 
+test('a batch is retried once, so that a repeated call does not pay for its lines twice', async (t) => {
+  const account = await stack.createAccount();
+  const client = clientOf(account);
+  const { id } = await createBatch(client, [embeddingLine(0, { model: 'no-such-model' })]);
+  await waitForBatch(client, id);
+  const retry = (batch: string, key?: string): Promise<Batch> =>
+    client.post<Batch>(
+      `/batches/${batch}/retry`,
+      key === undefined ? {} : { headers: { 'idempotency-key': key } },
+    );
+  const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => retry(id, 'same')));
+  const ids = outcomes.map((one) => (one.status === 'fulfilled' ? one.value.id : String(one.reason)));
+  t.is(new Set(ids).size, 1, ids.join(', '));
+  const [first] = ids;
+  for (const key of [undefined, 'another']) {
+    const error = await t.throwsAsync<InstanceType<typeof OpenAI.APIError>>(retry(id, key));
+    t.is(error.status, 422);
+    t.true(error.message.includes(first!), error.message);
+  }
+  await waitForBatch(client, first!);
+  t.not((await retry(first!)).id, first);
+  const inputs = () => client.files.list({ purpose: 'batch' });
+  // The input of a batch that was not created is deleted in the background.
+  await waitFor('the input of each batch, and no other', async () => (await inputs()).data.length === 3);
+});
+
 test('a line that is too long has its own custom_id in the error file, and is retried', async (t) => {
   const client = clientOf(await stack.createAccount());
   const url = '/v1/chat/completions';

@@ -50,6 +50,7 @@ export async function placeBatch(
     userIp: '127.0.0.1',
     webhookUrl: null,
     publicUrl: '',
+    retryOf: null,
     faults: [],
     ...changes,
   };

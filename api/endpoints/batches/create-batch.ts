@@ -43,6 +43,7 @@ function readOptions(services: Services, context: ApiContext, body: CreateBatchR
     resultLifetimeSeconds: body.output_expires_after?.seconds ?? maxFileSeconds,
     webhookUrl: url === '' ? null : checkWebhookUrl(url),
     publicUrl: services.publicUrl,
+    retryOf: null,
   };
 }
 

@@ -1,4 +1,5 @@
 import { modelTypes } from '../../../shared/contract/models.ts';
+import { wasRetried } from '../../../shared/work/batches/batches.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
 import {
   checkRetriable,
@@ -7,6 +8,7 @@ import {
   toRetryOptions,
 } from '../../../shared/work/batches/retry-lines.ts';
 import { preAdmitBody } from '../../admission/pre-admit.ts';
+import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
 import { createFromLines } from '../../batches/create-from-file.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
@@ -22,6 +24,8 @@ export const retryBatch = defineEndpoint(
     await preAdmitBody(services, context, modelTypes);
     const batch = await findBatch(services, context);
     checkRetriable(batch);
+    // With a key, the same call may have created that batch.
+    if (batch.retriedAs !== null && readIdempotencyKey(context) === null) throw wasRetried(batch.retriedAs);
     const pieces = retryLines(services, batch, context.state.signal);
     const options = { ...toRetryOptions(batch), publicUrl: services.publicUrl };
     const retry = await createFromLines(services, context, { name: retryFileName, pieces }, options);

@@ -55,6 +55,8 @@ export interface BatchRecord {
   readonly webhookUrl: string | null;
   /** The public URL of the gateway, for webhooks. */
   readonly publicUrl: string;
+  /** The batch of its failed lines; null if it was not retried. */
+  readonly retriedAs: string | null;
 }
 
 export interface BatchUsage {
@@ -116,5 +118,6 @@ export function parseBatch(
     resultLifetimeSeconds: count('fl'),
     webhookUrl: fields['url'] ?? null,
     publicUrl: fields['pu'] ?? '',
+    retriedAs: fields['ra'] ?? null,
   };
 }

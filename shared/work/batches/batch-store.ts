@@ -31,6 +31,7 @@ const placeScript = new LuaScript(
     'model',
     'failure',
     'fieldsText',
+    'retryOf',
   ],
   { constants: { ...batchConstants, claimLifetimeSeconds, maxBatchesPerAccount } },
 );
@@ -79,6 +80,8 @@ export interface NewBatch {
   readonly userIp: string;
   readonly webhookUrl: string | null;
   readonly publicUrl: string;
+  /** The batch whose failed lines it has; null if they are new. */
+  readonly retryOf: string | null;
   /** With these, the batch fails at once. */
   readonly faults: readonly BatchFault[];
 }
@@ -90,6 +93,8 @@ export type PlacedBatch =
   | { readonly outcome: 'too_many_kept' }
   /** The input file is gone. */
   | { readonly outcome: 'no_file' }
+  /** The same batch was retried before, as this batch. */
+  | { readonly outcome: 'retried'; readonly id: string }
   /** The reservation is gone. */
   | { readonly outcome: 'gone' };
 
@@ -170,6 +175,7 @@ export class BatchStore {
       model,
       failure: faults.length === 0 ? '' : JSON.stringify(faults),
       fieldsText: JSON.stringify(fields),
+      retryOf: batch.retryOf ?? '',
     };
     const reply = (await callRedis(() => placeScript.run(this.#redis, values))) as PlaceReply;
     switch (reply[0]) {
@@ -177,6 +183,8 @@ export class BatchStore {
         return { outcome: reply[0], createdAtMs: Number(reply[1]), weight: Number(reply[2]) };
       case 'too_many_batches':
         return { outcome: reply[0], unfinished: reply[1] };
+      case 'retried':
+        return { outcome: reply[0], id: reply[1] };
       default:
         return { outcome: reply[0] };
     }
@@ -225,6 +233,7 @@ export class BatchStore {
 type PlaceReply =
   | [outcome: 'ok', createdAtMs: string, weight: string]
   | [outcome: 'too_many_batches', unfinished: number]
+  | [outcome: 'retried', id: string]
   | [outcome: 'too_many_kept' | 'no_file' | 'gone'];
 
 type CancelReply =

@@ -34,7 +34,8 @@ export class Batches {
 
   /**
    * Turns an admitted request into a batch. Its reservation ends.
-   * @throws AppError `too_many_jobs`, `not_found` if the input file is gone, `service_unavailable`
+   * @throws AppError `too_many_jobs`, `not_found` if the input file is gone, `validation_failed` if it retries a batch that
+   * was retried before, `service_unavailable`
    */
   async create(request: CreationRequest, work: BatchWork): Promise<BatchRecord> {
     const { accountId, requestId, userIp } = request;
@@ -72,6 +73,8 @@ export class Batches {
         });
       case 'no_file':
         return noSuchInput();
+      case 'retried':
+        return wasRetried(placed.id);
       default:
         return new AppError('internal_error', { message: `a batch was not created: ${placed.outcome}` });
     }
@@ -104,6 +107,13 @@ export class Batches {
 
 /** A batch is found by the request that created it. */
 export const toBatchId = (requestId: string): string => `batch_${requestId.replaceAll('-', '')}`;
+
+/** The failed lines of a batch run again only once, so that a repeated call does not pay for them twice. */
+export const wasRetried = (id: string): AppError =>
+  new AppError('validation_failed', {
+    message: `The batch was retried before, as ${id}. Lines that failed again are in the error file of that batch: retry it instead.`,
+    messageRu: `Этот пакет уже повторён как ${id}. Строки, которые снова не удались, — в файле ошибок того пакета: повторите его.`,
+  });
 
 export const noSuchInput = (): AppError =>
   new AppError('not_found', {

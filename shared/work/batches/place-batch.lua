@@ -2,7 +2,7 @@
 -- slice reserves for itself.
 --
 -- Replies {'ok', createdAtMs, weight}, {'too_many_batches', unfinished}, {'too_many_kept'}, {'no_file'} if the input file is
--- gone, or {'gone'} if the reservation is.
+-- gone, {'retried', id} of the batch that retries the same batch already, or {'gone'} if the reservation is.
 -- luacheck: read globals maxBatchesPerAccount claimLifetimeSeconds
 
 local prefix = KEYS[1] -- of the keys of the account's shard
@@ -17,6 +17,7 @@ local queue = ARGV[7] -- of the batch
 local model = ARGV[8] -- whose turns the batch takes
 local failure = ARGV[9] -- the faults of the input file as JSON, with which the batch fails; '' if there are none
 local fieldsText = ARGV[10] -- of the record, as a JSON object of texts
+local retryOf = ARGV[11] -- id of the batch whose failed lines it has; '' if they are new
 
 -- include 'batch-functions.lua'
 
@@ -24,6 +25,8 @@ local open, all = prefix .. 'batches-open:' .. accountId, prefix .. 'batches:' .
 local unfinished = redis.call('ZCARD', open)
 if unfinished >= maxUnfinished then return {'too_many_batches', unfinished} end
 if redis.call('ZCARD', all) >= maxBatchesPerAccount then return {'too_many_kept'} end
+local retried = retryOf ~= '' and redis.call('HGET', batchOf(accountId, retryOf), 'ra')
+if retried then return {'retried', retried} end
 local reservation = redis.call('HGET', reservations, requestId)
 if not reservation then return {'gone'} end
 if not holdFile(accountId, input) then return {'no_file'} end
@@ -40,6 +43,7 @@ for field, value in pairs(cjson.decode(fieldsText)) do redis.call('HSET', batch,
 local window = whole(tonumber(createdAt) + windowMs)
 redis.call('HSET', batch, 'at', createdAt, 'wi', window, 'in', input, 'q', queue, 'tm', model, 'cur', 0, 'ns', 0, 'ok', 0,
   'bad', 0, 'cost', 0, 'res', 0, 'pt', 0, 'ct', 0, 'cr', 0, 'rt', 0)
+if retryOf ~= '' then redis.call('HSET', batchOf(accountId, retryOf), 'ra', id) end
 setStatus(batch, 'validating')
 redis.call('ZADD', all, createdAt, id)
 redis.call('ZADD', open, createdAt, id)

@@ -26,6 +26,8 @@ export interface BatchOptions {
   readonly resultLifetimeSeconds: number;
   readonly webhookUrl: string | null;
   readonly publicUrl: string;
+  /** The batch whose failed lines it has; null if they are new. */
+  readonly retryOf: string | null;
 }
 
 /** A batch that can be created, and what its admission reserves to see whether the balance can pay for it. */

@@ -24,6 +24,7 @@ export function checkRetriable(batch: BatchRecord): asserts batch is RetriableBa
 
 /** Returns what the new batch has in common with the batch. */
 export const toRetryOptions = ({
+  id,
   endpoint,
   metadata,
   maxCostNano,
@@ -31,6 +32,7 @@ export const toRetryOptions = ({
   webhookUrl,
   publicUrl,
 }: RetriableBatch): BatchOptions => ({
+  retryOf: id,
   endpoint,
   metadata,
   maxCostNano,

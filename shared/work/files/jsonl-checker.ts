@@ -52,6 +52,7 @@ export class JsonlChecker {
   #partialBytes = 0;
   #long: { readonly line: LongLine; readonly utf8: Utf8Check; isInvalid: boolean } | null = null;
   #countedChars = 0;
+  #hasExplained = false;
   #isStopped = false;
 
   constructor({ maxLines, turn }: CheckOptions) {
@@ -165,9 +166,10 @@ export class JsonlChecker {
       this.#addInvalid(notUtf8);
       return;
     }
-    const facts = parseLine(bytes.toString('utf8'));
-    if (facts === 'invalid') this.#addInvalid('The line is not valid JSON.');
-    else if (facts === null) this.#addInvalid('The line is not a JSON object.');
+    const text = bytes.toString('utf8');
+    const facts = parseLine(text);
+    if (facts === 'invalid') this.#addInvalid(this.#explainInvalid(text));
+    else if (facts === null) this.#addInvalid(`The line is not a JSON object. ${onePerLine}`);
     else {
       await this.#countTexts(facts);
       this.#addLine(facts);
@@ -232,6 +234,14 @@ export class JsonlChecker {
     if (!this.#urls.has(url) && this.#urls.size < maxUrls) this.#urls.set(url, this.#line);
   }
 
+  /** Only the first time: the faults are kept with the file, and the others are usually alike. */
+  #explainInvalid(text: string): string {
+    const message = 'The line is not valid JSON';
+    if (this.#hasExplained) return `${message}.`;
+    this.#hasExplained = true;
+    return `${message}${findReason(text)}. ${onePerLine}`;
+  }
+
   #addInvalid(message: string, param: string | null = null): void {
     this.#addFault('invalid_json_line', this.#line, message, param);
   }
@@ -255,5 +265,19 @@ function parseLine(text: string): LineFacts | null | 'invalid' {
   } catch (error) {
     if (error instanceof SyntaxError) return 'invalid';
     throw error;
+  }
+}
+
+const onePerLine = 'Write one object per line, without brackets around them or commas between them.';
+/** The parser quotes the text around the fault. */
+const maxReasonChars = 200;
+
+function findReason(text: string): string {
+  try {
+    JSON.parse(text);
+    return '';
+  } catch (error) {
+    const reason = (error as Error).message.replace(/ is not valid JSON$/, '');
+    return `: ${shorten(reason, maxReasonChars)}`;
   }
 }

@@ -74,6 +74,17 @@ test('each fault has its code, its line and its field', async (t) => {
   t.is(count, 12);
 });
 
+test('the first fault of JSON says where it is, and what a line is', async (t) => {
+  const { faults } = await check("{'custom_id': 'a', 'body': {}}\n{'custom_id': 'b'}\n");
+  t.regex(
+    faults[0]!.message,
+    /^The line is not valid JSON: Expected property name .*\. Write one object per line, /,
+  );
+  t.is(faults[1]!.message, 'The line is not valid JSON.');
+  const list = await check('[\n{"custom_id": "a", "body": {}},\n{"custom_id": "b", "body": {}}\n]\n');
+  t.true(list.faults[0]!.message.includes('Write one object per line'));
+});
+
 test('invalid UTF-8 is a fault of its line, also if it is long', async (t) => {
   const bytes = Buffer.from(
     `${line('1')}\n${line('2')}\n${line('3', { body: { input: 'b'.repeat(100_000) } })}\n`,
