@@ -11,8 +11,8 @@ export const getFile = defineOperation({
   summary: 'Download a generated image',
   description:
     'Returns an image that was generated with `response_format: "url"`. Anyone who knows the name can download it for ' +
-    '24 hours, or as long as the results of the batch that it belongs to. After that, it is permanently deleted. `Range`, `If-Range` and HTTP’s conditional headers are supported, ' +
-    'so you can resume an interrupted download.',
+    '24 hours, or as long as the results of the batch that it belongs to. After that, it is permanently deleted. ' +
+    '`Range`, `If-Range` and HTTP’s conditional headers are supported, so you can resume an interrupted download.',
   method: 'get',
   path: '/files/{name}',
   atRoot: true,

@@ -8,12 +8,12 @@ import {
   toRetryOptions,
 } from '../../../shared/work/batches/retry-lines.ts';
 import { preAdmitBody } from '../../admission/pre-admit.ts';
-import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
 import { createFromLines } from '../../batches/create-from-file.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
+import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
 import { findBatch } from './batches.ts';
 
 export const retryBatch = defineEndpoint(
