@@ -33,15 +33,15 @@ export async function measureBatch(options: MeasureBatchOptions): Promise<BatchR
   const bench = new BatchBench(stack, scenario);
   onStep('warming up');
   await bench.warmUp();
-  const inputs = listInputs(lines, 'direct');
+  const inputs = listInputs(lines * scenario.batches, 'direct');
   onStep(`uploading ${scenario.batches} files of ${lines} lines`);
   const uploadedAtMs = performance.now();
   const files = await bench.upload(lines, 'alone');
   const uploadMs = (performance.now() - uploadedAtMs) / scenario.batches;
   const { vendor } = stack;
   onStep('direct calls');
-  const { pace, format, dimensions, isCompared } = scenario;
-  const direct = isCompared ? await runDirectly({ vendor, pace, inputs, format, dimensions }) : null;
+  const { pace, format, dimensions } = scenario;
+  const direct = await runDirectly({ vendor, pace, inputs, format, dimensions });
   onStep(`${scenario.batches} batches of ${lines} lines`);
   const alone = await bench.run(files, lines, false);
   if (!scenario.isDisturbed)
@@ -59,7 +59,7 @@ export async function measureBatch(options: MeasureBatchOptions): Promise<BatchR
   onStep('beside a caller');
   const beside = await bench.run(await bench.upload(lines, 'beside'), lines, true);
   onStep('cancelling');
-  const cancelled = await bench.cancel(await bench.upload(lines, 'cancelled'), lines);
+  const cancelled = await bench.cancel((await bench.upload(lines, 'cancelled', 1))[0]!, lines);
   return {
     scenario: scenario.name,
     uploadMs,
@@ -103,9 +103,9 @@ class BatchBench {
     await this.#caller.embed(this.#body('warm-up'));
   }
 
-  async upload(lines: number, name: string): Promise<UploadedFile[]> {
+  async upload(lines: number, name: string, count = this.#scenario.batches): Promise<UploadedFile[]> {
     const files: UploadedFile[] = [];
-    for (let i = 0; i < this.#scenario.batches; i++) {
+    for (let i = 0; i < count; i++) {
       const accountNumber = i % this.#scenario.accounts;
       const id = await this.#clients[accountNumber]!.upload(this.#write(lines, `${name} ${i}`));
       files.push({ accountNumber, id });
@@ -162,8 +162,7 @@ class BatchBench {
   }
 
   /** Cancels a batch in the middle of its lines. */
-  async cancel(files: readonly UploadedFile[], lines: number): Promise<CancelRun> {
-    const { accountNumber, id: fileId } = files[0]!;
+  async cancel({ accountNumber, id: fileId }: UploadedFile, lines: number): Promise<CancelRun> {
     const client = this.#clients[accountNumber]!;
     const accountId = this.#stack.accounts[accountNumber]!.id;
     const balanceNano = await readBalanceNano(this.#stack, accountId);

@@ -48,14 +48,13 @@ export function formatBatch({ title, pace }: BatchScenario, result: BatchResult)
   const { direct, alone, beside, cancelled, callerAloneP99Ms } = result;
   const caller = beside?.beside ?? null;
   const rows = [
-    ...(direct === null ? [] : [toRow('direct', alone.lines, direct.measuredMs, direct.cpu)]),
+    toRow('direct', alone.lines, direct.measuredMs, direct.cpu),
     toRow('batch', alone.lines, alone.measuredMs, alone.cpu),
     ...(beside === null ? [] : [toRow('beside', beside.lines, beside.measuredMs, beside.cpu)]),
   ];
-  const share = (run: BatchRun, target: number, what: string): string[] => {
-    if (direct === null) return [];
+  const share = (run: BatchRun, target: number, what: string): string => {
     const ratio = ratioTo(direct, run);
-    return [formatNote(what, `${(100 * ratio).toFixed(1)} %`, `of the direct run; target ${100 * target} %`)];
+    return formatNote(what, `${(100 * ratio).toFixed(1)} %`, `of the direct run; target ${100 * target} %`);
   };
   const { api, worker } = alone.memory;
   const limitMs = callerAloneP99Ms === null ? 0 : fullCallMs(pace) + 3 * callerAloneP99Ms;
@@ -63,8 +62,8 @@ export function formatBatch({ title, pace }: BatchScenario, result: BatchResult)
     `${title} · ${formatCount(alone.lines)} lines`,
     [
       ...table.format(rows),
-      ...share(alone, targets.ratio, 'ratio'),
-      ...(beside === null ? [] : share(beside, targets.ratioBeside, 'beside')),
+      share(alone, targets.ratio, 'ratio'),
+      ...(beside === null ? [] : [share(beside, targets.ratioBeside, 'beside')]),
       ...(caller === null || callerAloneP99Ms === null
         ? []
         : [
