@@ -33,6 +33,8 @@ import { deleteJobResponse } from './endpoints/jobs/job-response.ts';
 import { cancelJob, cancelJobByPost, getJob, listJobs } from './endpoints/jobs/jobs.ts';
 import { getModel, listModels } from './endpoints/public/models.ts';
 import { listServers } from './endpoints/public/servers.ts';
+import { getMetrics } from './endpoints/operator/metrics.ts';
+import { getLiveness, getReadiness } from './endpoints/operator/probes.ts';
 import { getHealth } from './endpoints/public/system.ts';
 import { getProfile, redeem, regenerateApiKey } from './endpoints/users/users.ts';
 import {
@@ -139,6 +141,9 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   listServers,
   getWebConfig,
   getHealth,
+  getLiveness,
+  getReadiness,
+  getMetrics,
   getDescription,
   getDocs,
 };
@@ -190,7 +195,7 @@ export function createApp(services: Services): Koa<RequestState> {
 
   const { corsOrigins, trustProxy } = services.config;
 
-  app.use(requestContext(services.log, trustProxy));
+  app.use(requestContext(services.log, { trustsProxy: trustProxy, metrics: services.requestMetrics }));
   // Comes before the error middleware, so that pages can read errors too.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log, services.config.supportEmail));

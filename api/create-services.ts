@@ -5,6 +5,9 @@ import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { SignupGrantStore } from '../shared/accounts/signup-grant-store.ts';
+import { productVersion } from '../shared/platform/runtime/product-version.ts';
+import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { within } from '../shared/platform/runtime/within.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
@@ -68,6 +71,7 @@ export interface RunningServices {
 export function createServices(parts: ServicesParts): RunningServices {
   const { config, stores, dispatch, responseMemory, requestStatsStore, options, log } = parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
+  const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
   const unfinished = new Set<Promise<void>>();
@@ -76,6 +80,9 @@ export function createServices(parts: ServicesParts): RunningServices {
     ...dispatch,
     config,
     log,
+    metrics,
+    requestMetrics: new RequestMetrics(metrics),
+    isStopping: false,
     redis,
     mongo,
     objects,

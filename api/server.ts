@@ -96,6 +96,7 @@ export async function startApi(
   return {
     url,
     async stop() {
+      services.isStopping = true;
       await Promise.all([connections.stop(), runningDispatch.drain()]);
       await runningDispatch.close();
       await heartbeat.stop();

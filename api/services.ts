@@ -7,6 +7,8 @@ import type { FairBudget } from '../shared/fairness/fair-budget.ts';
 import type { Holdings } from '../shared/fairness/holdings.ts';
 import type { HistoryStore } from './endpoints/users/history-store.ts';
 import type { ReasoningStore } from '../shared/work/reasoning-store.ts';
+import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import type { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { RedisClient } from '../shared/platform/redis/redis-client.ts';
 import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
@@ -49,6 +51,10 @@ export interface WebServices extends WebStores {
 export interface Services extends Dispatch {
   readonly config: Config;
   readonly log: Logger;
+  readonly metrics: ProcessMetrics;
+  readonly requestMetrics: RequestMetrics;
+  /** Whether this process has stopped to take requests. */
+  isStopping: boolean;
   readonly redis: RedisClient;
   readonly mongo: MongoConnection;
   readonly objects: ObjectStore;

@@ -6,6 +6,8 @@ import type { QueueName } from '../shared/work/queue/job-kinds.ts';
 import { tooMuchStoredMessage } from '../shared/work/replies/stored-frames-store.ts';
 import { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Config } from '../shared/platform/config/config.ts';
+import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { productVersion } from '../shared/platform/runtime/product-version.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
@@ -20,6 +22,7 @@ import { createJobDeps, type RunningDeps } from './job-deps.ts';
 import { startMailIntake } from './deliveries/mail/take-mails.ts';
 import { AccountBanned } from './runs/job-context.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
+import { startOperatorServer } from './maintenance/operator-server.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
 import type { Subscriber } from '../shared/platform/redis/subscriber-client.ts';
@@ -60,6 +63,8 @@ export async function startWorker(
     },
     log,
   });
+  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
+  let isStopping = false;
   const publisher = createPublisher(stores, dependencies, runs);
   listenToControl({
     subscriber,
@@ -122,14 +127,27 @@ export async function startWorker(
     faults,
     log,
   });
-  log.info({ workerId, queues, concurrency }, 'worker ready');
+  const operatorServer =
+    config.metricsPort === null
+      ? null
+      : await startOperatorServer({
+          config,
+          port: config.metricsPort,
+          metrics,
+          isReady: () => !isStopping && queues.every((queue) => taking.isTaking(queue)),
+          log,
+        });
+  const metricsUrl = operatorServer === null ? {} : { metricsUrl: `${operatorServer.url}/metrics` };
+  log.info({ workerId, queues, concurrency, ...metricsUrl }, 'worker ready');
 
   return {
     async stop() {
+      isStopping = true;
       await Promise.all(intakes.map((intake) => intake.stop()));
       await heartbeat.stop();
       await maintenance.stop();
       await dependencies.stop();
+      await operatorServer?.stop();
       await stores.close();
     },
     async handBack() {

@@ -70,6 +70,7 @@ export async function admit<P extends Placement>(
   const holder = keyHolderOf(context);
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
+  context.state.model = model.id;
   const { respondsAsync, timeoutMs, isResumable } = modelRequestOptionsOf(context);
   const claim = await createClaim(context, accountId);
   // The client may have disconnected while the request was read, tokenized and hashed.

@@ -17,6 +17,7 @@ import {
   retrieveFile,
 } from './batch-files.ts';
 import { getFile } from './files.ts';
+import { getLiveness, getMetrics, getReadiness } from './probes.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
 import {
   withAsyncResponse,
@@ -141,6 +142,9 @@ export const operations = {
   listServers,
   getWebConfig,
   getHealth,
+  getLiveness,
+  getReadiness,
+  getMetrics,
   getDescription,
   getDocs,
 } as const;

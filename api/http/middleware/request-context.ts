@@ -5,18 +5,27 @@ import { createTimeOrderedId } from '../../../shared/platform/runtime/time-order
 import { findCallerAddress } from '../callers/caller-address.ts';
 import { wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import { logAccess } from '../responses/access-line.ts';
+import type { RequestMetrics } from '../responses/request-metrics.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { normalizeTarget } from '../request/normalize-target.ts';
 
 /** Shared by all requests: creating an error for each would capture a stack that nobody reads. */
 const responseClosed = new AppError('job_cancelled');
 
+export interface RequestContextOptions {
+  readonly trustsProxy?: boolean;
+  readonly metrics?: Pick<RequestMetrics, 'note'>;
+}
+
 /**
  * Assigns the request id, the abort signal and the caller's address, normalizes the target, and writes the access line
  * when the response is done.
  * @param trustsProxy whether to take the caller's address from the proxy in front of this server
  */
-export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
+export function requestContext(
+  log: Logger,
+  { trustsProxy = false, metrics }: RequestContextOptions = {},
+): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
     // Must come first, because any code that reads the path uses a URL parser that throws on invalid hosts.
@@ -33,6 +42,9 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
       context.state.meter?.report();
       const { method, path, status, state } = context;
       const isWhole = context.res.writableFinished || state.isResponseSent === true;
+      const { operation, model, error } = state;
+      const durationMs = performance.now() - startedAtMs;
+      metrics?.note({ operation, model, status, error, isWhole, durationMs });
       logAccess(log, {
         requestId,
         method,

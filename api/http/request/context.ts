@@ -1,5 +1,6 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
+import type { Operation } from '../../../shared/contract/operation.ts';
 import type { PreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
@@ -19,6 +20,10 @@ export interface RequestState {
   signal: AbortSignal;
   /** Set by meterRequests. */
   meter?: WorkMeter;
+  /** The operation that the path and the method select; undefined if there is none. */
+  operation?: Operation;
+  /** The catalog's id of the model that the request names, once it is known to exist. */
+  model?: string;
   /** Set by authenticate. */
   holder?: KeyHolder;
   /** Set by authenticateSession. */

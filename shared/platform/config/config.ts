@@ -47,6 +47,7 @@ export const Environment = Type.Object({
   CORS_ORIGINS: Type.Optional(Type.String()),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
   METRICS_TOKEN: Type.Optional(Type.String()),
+  METRICS_PORT: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
   SUPPORT_EMAIL: Address('mail-address'),
   SMTP_URL: Address('smtp-url'),
   MAIL_FROM: Type.String({ default: `${defaultServiceName} <no-reply@localhost>`, format: 'mail-sender' }),
@@ -117,7 +118,10 @@ export interface Config {
     readonly maxLines: number;
   };
   readonly logLevel: string;
+  /** Null if only this machine may read the metrics. */
   readonly metricsToken: string | null;
+  /** Where a worker listens for probes and scrapes. Null if it does not listen. */
+  readonly metricsPort: number | null;
   /** Unfinished batches of an account. */
   readonly maxUnfinishedBatches: number;
   readonly defaultRpm: number;
@@ -249,6 +253,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     }),
     logLevel: values.LOG_LEVEL,
     metricsToken: values.METRICS_TOKEN ?? null,
+    metricsPort: values.METRICS_PORT ?? null,
     maxUnfinishedBatches: values.MAX_UNFINISHED_BATCHES,
     defaultRpm: values.DEFAULT_RPM,
     smtpUrl: values.SMTP_URL ?? null,

@@ -1,0 +1,102 @@
+import { request } from 'node:http';
+import test from 'ava';
+import { useStack, type TestStack } from '../support/stack.ts';
+
+/** The metrics of an api process, and who may read them. */
+
+/** Parses the values of a metric by their labels. */
+async function readMetric(stack: TestStack, name: string, headers = {}): Promise<Map<string, number>> {
+  const response = await fetch(`${stack.url}/metrics`, { headers });
+  const values = new Map<string, number>();
+  for (const line of (await response.text()).split('\n')) {
+    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (match !== null && match[1] === name) values.set(match[2] ?? '', Number(match[3]));
+  }
+  return values;
+}
+
+interface Sent {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Reads the metrics with any headers, also those that fetch does not let its caller set. */
+async function readStatus({ url }: TestStack, { headers = {} }: Sent = {}): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    request(`${url}/metrics`, { headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode!);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+test('requests are counted by operation, model, outcome and code', async (t) => {
+  const stack = await useStack(t);
+  const { apiKey } = await stack.createAccount();
+  const chat = (model: string) => ({ model, messages: [{ role: 'user', content: 'hello' }] });
+  t.is((await stack.post('/v1/chat/completions', apiKey, chat('demo-echo'))).status, 200);
+  t.is((await stack.post('/v1/chat/completions', apiKey, chat('no-such-model'))).status, 404);
+  t.is((await stack.post('/v1/chat/completions', null, chat('demo-echo'))).status, 401);
+  t.is((await fetch(`${stack.url}/nowhere`)).status, 404);
+  const labelsOf = (operation: string, model: string, outcome: string, code: string): string =>
+    `operation="${operation}",model="${model}",outcome="${outcome}",code="${code}"`;
+  const counts = await readMetric(stack, 'model_gateway_requests_total');
+  t.deepEqual(
+    [
+      labelsOf('createChatCompletion', 'demo-echo', 'success', 'none'),
+      labelsOf('createChatCompletion', 'other', 'rejected', 'model_not_found'),
+      labelsOf('createChatCompletion', 'other', 'rejected', 'invalid_api_key'),
+      labelsOf('other', 'none', 'rejected', 'not_found'),
+    ].map((labels) => counts.get(labels)),
+    [1, 1, 1, 1],
+  );
+  const durations = await readMetric(stack, 'model_gateway_request_duration_seconds_count');
+  t.is(durations.get('operation="createChatCompletion",model="demo-echo",outcome="success"'), 1);
+});
+
+test('all names begin with the name of the product, and none is repeated', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const text = await (await fetch(`${stack.url}/metrics`)).text();
+  const names = text.split('\n').flatMap((line) => /^# TYPE (\w+) /.exec(line)?.[1] ?? []);
+  t.true(names.length > 20);
+  t.deepEqual(
+    names.filter((name) => !name.startsWith('model_gateway_')),
+    [],
+  );
+  t.is(new Set(names).size, names.length);
+  t.regex(text, /model_gateway_build_info\{role="api",version="[\d.]+"\} 1/);
+});
+
+test('without a token, only this machine may read the metrics, and no proxy', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  t.is(await readStatus(stack), 200);
+  t.is(await readStatus(stack, { headers: { host: 'localhost:8080' } }), 200);
+  for (const headers of [
+    { 'x-forwarded-for': '203.0.113.7' },
+    { forwarded: 'for=203.0.113.7' },
+    { via: '1.1 proxy' },
+    // A page can connect to this machine under a name of its own.
+    { host: 'attacker.example' },
+  ])
+    t.is(await readStatus(stack, { headers }), 403, JSON.stringify(headers));
+  const behindProxy = await useStack(t, { workers: [], env: { TRUST_PROXY: 'on' } });
+  t.is(await readStatus(behindProxy), 403);
+});
+
+test('with a token, whoever sends it may read the metrics, and nobody else', async (t) => {
+  const stack = await useStack(t, { workers: [], env: { METRICS_TOKEN: 'secret', TRUST_PROXY: 'on' } });
+  const read = async (authorization: string): Promise<number> =>
+    await readStatus(stack, { headers: { authorization, 'x-forwarded-for': '203.0.113.7' } });
+  t.is(await read('Bearer secret'), 200);
+  t.is(await read('bearer  secret'), 200);
+  for (const wrong of [
+    'Bearer secre',
+    'Bearer secret2',
+    'Bearer',
+    'Basic secret',
+    `Bearer ${'x'.repeat(5_000)}`,
+  ])
+    t.is(await read(wrong), 401, wrong.slice(0, 20));
+  t.is(await readStatus(stack), 401);
+});
