@@ -5,8 +5,7 @@ import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { SignupGrantStore } from '../shared/accounts/signup-grant-store.ts';
-import { productVersion } from '../shared/platform/runtime/product-version.ts';
-import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { within } from '../shared/platform/runtime/within.ts';
@@ -54,6 +53,7 @@ const recordingTimeoutMs = 5_000;
 export interface ServicesParts {
   readonly config: Config;
   readonly stores: Stores;
+  readonly metrics: ProcessMetrics;
   readonly dispatch: Dispatch;
   readonly responseMemory: FairBudget;
   readonly requestStatsStore: RequestStatsStore;
@@ -69,9 +69,8 @@ export interface RunningServices {
 
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
-  const { config, stores, dispatch, responseMemory, requestStatsStore, options, log } = parts;
+  const { config, stores, metrics, dispatch, responseMemory, requestStatsStore, options, log } = parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
-  const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
   const unfinished = new Set<Promise<void>>();

@@ -9,6 +9,9 @@ import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { loadTokenizer } from '../shared/catalog/count-tokens.ts';
 import { loadTokenDecoder } from '../shared/preparing/tokens/decode-tokens.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
+import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { productVersion } from '../shared/platform/runtime/product-version.ts';
+import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
@@ -47,12 +50,14 @@ export async function startApi(
   const options = { ...defaultApiOptions, ...overrides };
   const stores = await openStores(config, env, log);
   const { redis, subscriber, hotAccounts, catalog } = stores;
+  const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
   const requestStats = new RequestStatsRecorder(requestStatsStore, log);
   const runningDispatch = createDispatch(stores, {
     responseMemory,
     requestStats,
+    usageMetrics: new UsageMetrics(metrics),
     noWorkerTimeoutMs: options.noWorkerTimeoutMs,
     log,
   });
@@ -60,6 +65,7 @@ export async function startApi(
   const runningServices = createServices({
     config,
     stores,
+    metrics,
     dispatch,
     responseMemory,
     requestStatsStore,

@@ -3,6 +3,10 @@ import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { ResponseStore } from '../shared/work/replies/response-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
+import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
+import { CallMetrics } from './routing/call-metrics.ts';
+import type { Routing } from './routing/call-route.ts';
 import type { Faults } from './reporting/faults.ts';
 import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
 import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
@@ -38,6 +42,7 @@ export function createJobDeps(
   workerId: string,
   responseMemoryBytes: number | undefined,
   faults: Faults,
+  metrics: ProcessMetrics,
   log: Logger,
 ): RunningDeps {
   const upstreams = new UpstreamPool(log);
@@ -45,7 +50,8 @@ export function createJobDeps(
   const limiter = new RouteLimiter(redis, workerId, log, {
     slotSets: () => listSlotSets(catalog.current.models.flatMap(({ routes }) => routes)),
   });
-  const routing = { upstreams, limiter };
+  const callMetrics = new CallMetrics(metrics);
+  const routing: Routing = { upstreams, limiter, onCallEnded: (call) => callMetrics.note(call) };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);
   const requestStats = new RequestStatsRecorder(new RequestStatsStore(redis), log);
@@ -61,6 +67,7 @@ export function createJobDeps(
     ledger,
     hotAccounts,
     requestStats,
+    usageMetrics: new UsageMetrics(metrics),
     prices,
     catalog,
     routing,

@@ -50,7 +50,8 @@ export async function startWorker(
   const stores = await openStores(config, env, log);
   const { redis, subscriber, connect } = stores;
   const faults = new Faults(log);
-  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, log);
+  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
+  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, metrics, log);
   const runs = new WorkerRuns(queues);
   const runsByQueue = runs.byQueue;
   let jobs: RunningJobIntake | null = null;
@@ -63,7 +64,6 @@ export async function startWorker(
     },
     log,
   });
-  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
   let isStopping = false;
   const publisher = createPublisher(stores, dependencies, runs);
   listenToControl({

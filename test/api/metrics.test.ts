@@ -1,16 +1,18 @@
 import { request } from 'node:http';
 import test from 'ava';
-import { useStack, type TestStack } from '../support/stack.ts';
+import { startWorker } from '../../workers/worker.ts';
+import { captureLog } from '../support/captured-log.ts';
+import { allQueues, useStack, type TestStack } from '../support/stack.ts';
 
 /** The metrics of an api process, and who may read them. */
 
-/** Parses the values of a metric by their labels. */
-async function readMetric(stack: TestStack, name: string, headers = {}): Promise<Map<string, number>> {
-  const response = await fetch(`${stack.url}/metrics`, { headers });
+/** The values of all metrics, by name and labels as they are written. */
+async function readValues(url: string): Promise<Map<string, number>> {
+  const text = await (await fetch(url)).text();
   const values = new Map<string, number>();
-  for (const line of (await response.text()).split('\n')) {
-    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
-    if (match !== null && match[1] === name) values.set(match[2] ?? '', Number(match[3]));
+  for (const line of text.split('\n')) {
+    const [, name, value] = /^(\w+(?:\{.*\})?) (\S+)$/.exec(line) ?? [];
+    if (name !== undefined) values.set(name, Number(value));
   }
   return values;
 }
@@ -40,19 +42,19 @@ test('requests are counted by operation, model, outcome and code', async (t) => 
   t.is((await stack.post('/v1/chat/completions', null, chat('demo-echo'))).status, 401);
   t.is((await fetch(`${stack.url}/nowhere`)).status, 404);
   const labelsOf = (operation: string, model: string, outcome: string, code: string): string =>
-    `operation="${operation}",model="${model}",outcome="${outcome}",code="${code}"`;
-  const counts = await readMetric(stack, 'model_gateway_requests_total');
+    `model_gateway_requests_total{operation="${operation}",model="${model}",outcome="${outcome}",code="${code}"}`;
+  const values = await readValues(`${stack.url}/metrics`);
   t.deepEqual(
     [
       labelsOf('createChatCompletion', 'demo-echo', 'success', 'none'),
       labelsOf('createChatCompletion', 'other', 'rejected', 'model_not_found'),
       labelsOf('createChatCompletion', 'other', 'rejected', 'invalid_api_key'),
       labelsOf('other', 'none', 'rejected', 'not_found'),
-    ].map((labels) => counts.get(labels)),
+    ].map((name) => values.get(name)),
     [1, 1, 1, 1],
   );
-  const durations = await readMetric(stack, 'model_gateway_request_duration_seconds_count');
-  t.is(durations.get('operation="createChatCompletion",model="demo-echo",outcome="success"'), 1);
+  const labels = 'operation="createChatCompletion",model="demo-echo",outcome="success"';
+  t.is(values.get(`model_gateway_request_duration_seconds_count{${labels}}`), 1);
 });
 
 test('all names begin with the name of the product, and none is repeated', async (t) => {
@@ -99,4 +101,26 @@ test('with a token, whoever sends it may read the metrics, and nobody else', asy
   ])
     t.is(await read(wrong), 401, wrong.slice(0, 20));
   t.is(await readStatus(stack), 401);
+});
+
+test('calls to vendors, tokens and roubles are counted by the worker', async (t) => {
+  const stack = await useStack(t, { workers: [], env: { METRICS_PORT: '0' } });
+  const { log, lines } = captureLog();
+  const worker = await startWorker(stack.config, stack.env, log, allQueues);
+  t.teardown(() => worker.stop());
+  const { metricsUrl } = lines.find(({ msg }) => msg === 'worker ready') as unknown as { metricsUrl: string };
+  const { apiKey } = await stack.createAccount({ balance: '10', freeRequests: 0 });
+  const body = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
+  const response = await stack.post('/v1/chat/completions', apiKey, body);
+  t.is(response.status, 200);
+  const { usage } = (await response.json()) as {
+    usage: { prompt_tokens: number; completion_tokens: number; cost_request: number };
+  };
+  const values = await readValues(metricsUrl);
+  const value = (name: string): number | undefined => values.get(`model_gateway_${name}`);
+  t.is(value('upstream_calls_total{upstream="builtin",model="demo-echo",kind="success"}'), 1);
+  t.is(value('call_slot_wait_seconds_count{upstream="builtin",model="demo-echo",class="interactive"}'), 1);
+  t.is(value('tokens_total{model="demo-echo",kind="prompt"}'), usage.prompt_tokens);
+  t.is(value('tokens_total{model="demo-echo",kind="completion"}'), usage.completion_tokens);
+  t.true(Math.abs((value('cost_roubles_total{model="demo-echo"}') ?? 0) - usage.cost_request) < 1e-9);
 });

@@ -269,7 +269,8 @@ export class SliceResults {
   }
 
   #noteStats(charge: LineCharge, status: number): void {
-    const { requestStats } = this.#options.dependencies;
+    const { requestStats, usageMetrics } = this.#options.dependencies;
+    usageMetrics?.note(charge);
     requestStats.note({
       model: charge.model,
       success: status === 200,

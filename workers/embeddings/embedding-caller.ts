@@ -80,6 +80,7 @@ export class EmbeddingCaller {
     let inputs: readonly PendingInput[] | null = null;
     return await callRoute(this.#dependencies.routing, {
       accountIds,
+      model: model.id,
       routes: model.routes,
       waitLimits,
       get callClass() {

@@ -9,6 +9,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import {
   UpstreamError,
   type AcquireExtraSlot,
+  type UpstreamFailure,
   type Upstream,
   type UpstreamTarget,
 } from '../upstreams/upstream.ts';
@@ -26,10 +27,27 @@ import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
+/** How a vendor call ended. `cancelled`: nobody waited for it any more, or this process failed. */
+export type CallEnd = 'success' | 'cancelled' | UpstreamFailure;
+
+/** A vendor call that has ended. */
+export interface EndedCall {
+  /** The catalog's id of the model. */
+  readonly model: string;
+  readonly route: CatalogRoute;
+  readonly callClass: CallClass;
+  readonly end: CallEnd;
+  /** How long it waited for its slot, and how long it took then. */
+  readonly waitedMs: number;
+  readonly durationMs: number;
+}
+
 /** The dependencies of calls. One per worker process. */
 export interface Routing {
   readonly upstreams: UpstreamPool;
   readonly limiter: RouteLimiter;
+  /** Called for each vendor call when it has ended. */
+  readonly onCallEnded?: (call: EndedCall) => void;
 }
 
 /** A route's upstream and the target to call there. */
@@ -62,6 +80,8 @@ export interface GrantedCall {
 export interface RouteCall<T> {
   /** The accounts that the call may be made for, in the order of their turns; a single one if it serves one request. */
   readonly accountIds: () => Iterable<string>;
+  /** The catalog's id of the model. */
+  readonly model: string;
   /** The routes of the model that can serve this request. */
   readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
@@ -123,11 +143,13 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
 async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: RequestFailures): Promise<T> {
   const failed = new FailedCalls(call);
   for (;;) {
+    const askedAtMs = performance.now();
     const slot = await acquireSlot(routing.limiter, call, failed.candidates, failed.remainingMs);
+    const waitedMs = performance.now() - askedAtMs;
     if (slot === null) throw failed.lastError === null ? noCandidate() : toCallerError(failed.lastError);
     failed.startBudget();
     try {
-      const outcome = await callOnce(routing, call, slot, failures);
+      const outcome = await callOnce(routing, call, { slot, waitedMs }, failures);
       if ('response' in outcome) return outcome.response;
       await outcome.loadMissing();
     } catch (error) {
@@ -256,13 +278,23 @@ function findMissingOfAll<T>({ upstreams }: Routing, call: RouteCall<T>): (() =>
 type CallResult<T> = { readonly response: T } | { readonly loadMissing: () => Promise<void> };
 
 async function callOnce<T>(
-  { upstreams, limiter }: Routing,
+  { upstreams, limiter, onCallEnded }: Routing,
   call: RouteCall<T>,
-  slot: CallSlot,
+  { slot, waitedMs }: { readonly slot: CallSlot; readonly waitedMs: number },
   failures: RequestFailures,
 ): Promise<CallResult<T>> {
   const { route, apiKey } = slot.candidate;
   let accountIds: readonly string[] = [slot.accountId];
+  const startedAtMs = performance.now();
+  const noteEnd = (end: CallEnd): void =>
+    onCallEnded?.({
+      model: call.model,
+      route,
+      callClass: call.callClass ?? 'interactive',
+      end,
+      waitedMs,
+      durationMs: performance.now() - startedAtMs,
+    });
   failures.count(route.id);
   try {
     const { upstream, target } = findTarget(upstreams, route, apiKey);
@@ -286,8 +318,10 @@ async function callOnce<T>(
     });
     if (call.failures === undefined) failures.count();
     limiter.release(slot, 'ok', null, accountIds);
+    noteEnd('success');
     return { response };
   } catch (error) {
+    noteEnd(error instanceof UpstreamError ? error.failure : 'cancelled');
     releaseFailed({ limiter, failures }, slot, error, accountIds);
     throw error;
   }

@@ -114,6 +114,7 @@ export class Conversation {
     const isDurable = callClass !== 'interactive';
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
+      model: model.id,
       routes: findServingRoutes(model.routes, body),
       waitLimits: isDurable ? durableWaitLimits : waitLimits,
       callClass,

@@ -88,6 +88,7 @@ async function callModel(
   const reencoding = { reencodeImage: dependencies.reencodeImage, job, signal: context.signal };
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
+    model: model.id,
     routes: findRoutes(model, job, loadedInputs),
     waitLimits,
     callClass: callClassOfRun(run, job.request),

@@ -10,6 +10,7 @@ import { WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-
 import { ResponseStore } from '../../../shared/work/replies/response-store.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import type { Stores } from '../../../shared/stores/open-stores.ts';
+import type { UsageMetrics } from '../../../shared/ledger/usage-metrics.ts';
 import type { RequestStatsRecorder } from '../../../shared/ledger/request-stats-recorder.ts';
 import { BulkShares } from './bulk-shares.ts';
 import { ChatDispatcher } from './chat-dispatcher.ts';
@@ -52,6 +53,7 @@ export interface DispatchOptions {
   /** Budget in bytes for whole responses. */
   readonly responseMemory: FairBudget;
   readonly requestStats: RequestStatsRecorder;
+  readonly usageMetrics: UsageMetrics;
   /** How long a queue may be without a worker before its callers get an error. */
   readonly noWorkerTimeoutMs: number;
   readonly log: Logger;
@@ -59,7 +61,7 @@ export interface DispatchOptions {
 
 export function createDispatch(
   stores: Stores,
-  { responseMemory, requestStats, noWorkerTimeoutMs, log }: DispatchOptions,
+  { responseMemory, requestStats, usageMetrics, noWorkerTimeoutMs, log }: DispatchOptions,
 ): RunningDispatch {
   const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects, catalog } = stores;
   const workers = new WorkerRegistryStore(redis);
@@ -76,7 +78,7 @@ export function createDispatch(
     memory: responseMemory,
     log,
   });
-  const finishDeps = { redis, ledger, hotAccounts, requestStats, prices };
+  const finishDeps = { redis, ledger, hotAccounts, requestStats, usageMetrics, prices };
   const reservations = new ReservationStore(redis);
   const jobs = new JobDispatcher(finishDeps, replies, storedResponses, reservations, log);
   const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, storedResponses, log });

@@ -39,9 +39,10 @@ export class ProcessMetrics {
   /** @param labels of the build and the process, which `build_info` shows */
   constructor(labels: Readonly<Record<string, string>>) {
     collectDefaultMetrics({ register: this.#registry, prefix });
-    const info = this.gauge({ name: 'build_info', help: 'Always 1. Which build this process runs.' }, [
-      ...Object.keys(labels),
-    ]);
+    const info = this.gauge(
+      { name: 'build_info', help: 'Always 1. Which build this process runs.' },
+      Object.keys(labels),
+    );
     info.set(labels, 1);
   }
 

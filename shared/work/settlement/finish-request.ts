@@ -9,6 +9,7 @@ import type { AdmittedRequest } from '../../money/admitted-request.ts';
 import { isRedisUnavailable, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { retryThroughOutage } from '../../platform/redis/retry-through-outage.ts';
 import type { HotAccountStore } from '../../accounts/hot-account-store.ts';
+import type { UsageMetrics } from '../../ledger/usage-metrics.ts';
 import type { RequestStatsRecorder } from '../../ledger/request-stats-recorder.ts';
 import { releaseReservation, runSettlement, type SettledError, type Settlement } from './settle-script.ts';
 
@@ -40,6 +41,7 @@ export interface FinishDeps {
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
   readonly requestStats: RequestStatsRecorder;
+  readonly usageMetrics?: Pick<UsageMetrics, 'note'>;
   readonly prices: Pick<PriceStore, 'saveLater'>;
   /** Pause between two settlement attempts; half a second by default. */
   readonly retryPauseMs?: number;
@@ -157,6 +159,8 @@ async function settle(
   if (settlement.outcome === 'settled') {
     requestStats.note(event);
     const { costNano, free } = settlement;
+    const { reasoningTokens = 0 } = outcome;
+    deps.usageMetrics?.note({ model: request.model, usage, reasoningTokens, costNano });
     return { receipt: { costNano, free, durationMs }, isSettled: true };
   }
   // Another attempt owns the job, or the job has ended. This attempt's result is discarded.
