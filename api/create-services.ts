@@ -1,5 +1,6 @@
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import type { Config } from '../shared/platform/config/config.ts';
+import { watchBudgets } from '../shared/operator/watch-budgets.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
@@ -136,6 +137,11 @@ export function createServices(parts: ServicesParts): RunningServices {
     totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };
+  watchBudgets(metrics, {
+    requests: services.requestMemory,
+    uploads: services.uploadMemory,
+    responses: responseMemory,
+  });
   return {
     services,
     async close() {

@@ -1,3 +1,4 @@
+import { watchBudgets } from '../shared/operator/watch-budgets.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { ResponseStore } from '../shared/work/replies/response-store.ts';
@@ -61,6 +62,9 @@ export function createJobDeps(
     checkImage: createImageChecker(decoders),
     memory: new FairBudget({ capacity: imageMemoryBytes }),
   };
+  const jobMemory = new FairBudget({ capacity: jobMemoryBytes });
+  const responseMemory = createResponseBudget(responseMemoryBytes);
+  watchBudgets(metrics, { images: media.memory, jobs: jobMemory, responses: responseMemory });
   const vectorCache = new VectorCacheStore(redis, log);
   return {
     redis,
@@ -74,13 +78,13 @@ export function createJobDeps(
     embeddings: new EmbeddingSchedulers(catalog, { routing, log, media, vectorCache }),
     reasoning: new ReasoningStore(redis, log),
     payloads,
-    jobMemory: new FairBudget({ capacity: jobMemoryBytes }),
+    jobMemory,
     responses,
     mover,
     objects,
     media,
     reencodeImage: createImageReencoder(decoders),
-    responseMemory: createResponseBudget(responseMemoryBytes),
+    responseMemory,
     faults,
     log,
     workerId,

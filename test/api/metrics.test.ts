@@ -67,6 +67,7 @@ test('all names begin with the name of the product, and none is repeated', async
     [],
   );
   t.is(new Set(names).size, names.length);
+  t.regex(text, /^model_gateway_memory_budget_bytes\{budget="requests"\} 512000000$/m);
   t.regex(text, /model_gateway_build_info\{role="api",version="[\d.]+"\} 1/);
 });
 
