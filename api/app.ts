@@ -195,7 +195,8 @@ export function createApp(services: Services): Koa<RequestState> {
 
   const { corsOrigins, trustProxy } = services.config;
 
-  app.use(requestContext(services.log, { trustsProxy: trustProxy, metrics: services.requestMetrics }));
+  const { requestMetrics, facts } = services;
+  app.use(requestContext(services.log, { trustsProxy: trustProxy, metrics: requestMetrics, facts }));
   // Comes before the error middleware, so that pages can read errors too.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log, services.config.supportEmail));

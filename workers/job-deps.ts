@@ -1,5 +1,6 @@
 import { watchBudgets } from '../shared/operator/watch-budgets.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
+import { queueOfModel } from '../shared/work/queue/job-kinds.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { ResponseStore } from '../shared/work/replies/response-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
@@ -14,6 +15,7 @@ import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import type { JobDeps } from './runs/job-context.ts';
+import { RunMetrics } from './runs/run-metrics.ts';
 import { StoredResponseMover } from './runs/stored-response-mover.ts';
 import { createResponseBudget } from './runs/generation-memory.ts';
 import { createImageChecker } from './media/check-image.ts';
@@ -72,6 +74,10 @@ export function createJobDeps(
     hotAccounts,
     requestStats,
     usageMetrics: new UsageMetrics(metrics),
+    runMetrics: new RunMetrics(metrics, (id) => {
+      const model = catalog.find(id);
+      return model === undefined ? null : queueOfModel(model.type);
+    }),
     prices,
     catalog,
     routing,

@@ -108,6 +108,10 @@ export async function admit<P extends Placement>(
     isResumable,
   };
   let placement = claim !== null || isResumable || respondsAsync ? null : place(request);
+  if (!respondsAsync)
+    services.facts.expect(requestId, (facts) => {
+      context.state.facts = facts;
+    });
   let isUncertain = false;
   const result = await runForAccount(services, holder, async () => {
     const current = placement;
@@ -118,10 +122,13 @@ export async function admit<P extends Placement>(
       isUncertain = true;
     });
   }).catch((error: unknown) => {
+    services.facts.forget(requestId);
     throw isUncertain ? toAppError(error).asPossiblyCharged(requestId) : error;
   });
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
+  if (result.outcome !== 'ok') services.facts.forget(requestId);
   if (result.outcome === 'attached') {
+    context.state.isReplay = true;
     context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });
     return { ...result, accountId };
   }

@@ -18,6 +18,11 @@ export async function streamResponse(
   );
   // The stream writes its own headers and body; Koa is needed only if it fails before the first byte.
   await stream.finished;
-  if (stream.failure !== null) context.state.error = stream.failure;
+  const { failure, firstOutputAtMs } = stream;
+  if (failure !== null) {
+    context.state.error = failure;
+    context.state.isBroken = true;
+  }
+  if (firstOutputAtMs !== null) context.state.firstOutputAtMs = firstOutputAtMs;
   context.respond = false;
 }

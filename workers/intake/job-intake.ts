@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import type { JobLine, JobTurn } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
 import { failJob, handBackJob, takeJob, type TakenJob } from '../../shared/work/jobs/run-job-scripts.ts';
@@ -17,6 +18,7 @@ import {
 } from '../runs/job-context.ts';
 import { runChat } from '../runs/run-chat.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';
+import { RunFacts } from '../runs/run-facts.ts';
 import { runImage } from '../runs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { JobRun } from './job-run.ts';
@@ -235,6 +237,7 @@ export class JobIntake implements Running {
         ...started,
         reply,
         log,
+        facts: new RunFacts(requestOf(body.job)),
         begin: () => run.begin(),
         progress: (done) => run.progress(done),
       };
@@ -256,6 +259,9 @@ export class JobIntake implements Running {
     }
   }
 }
+
+const requestOf = (job: Job): AdmittedRequest =>
+  job.kind === 'embedding' ? job.parts[0]!.request : job.request;
 
 const disabledError = {
   code: 'model_disabled',

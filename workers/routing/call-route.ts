@@ -37,9 +37,16 @@ export interface EndedCall {
   readonly route: CatalogRoute;
   readonly callClass: CallClass;
   readonly end: CallEnd;
-  /** How long it waited for its slot, and how long it took then. */
+  /** How long it waited for its slot. */
   readonly waitedMs: number;
+  /** According to `performance.now` (ms). */
+  readonly startedAtMs: number;
   readonly durationMs: number;
+}
+
+/** Gets the calls that are made for a request. */
+export interface CallObserver {
+  noteCall(call: EndedCall): void;
 }
 
 /** The dependencies of calls. One per worker process. */
@@ -114,6 +121,8 @@ export interface RouteCall<T> {
   readonly log: Logger;
   /** Whether any output was sent to the caller; a retry would repeat it. */
   readonly hasOutput: () => boolean;
+  /** Those who want to know about each call when it has ended: one per request that it was made for. */
+  readonly observers?: () => Iterable<CallObserver>;
   /**
    * Returns a function that loads everything that a call through these routes needs and that is not loaded yet, or null
    * if there is nothing to load. It runs while no slot is held, because the sender of the request controls how long it
@@ -286,15 +295,13 @@ async function callOnce<T>(
   const { route, apiKey } = slot.candidate;
   let accountIds: readonly string[] = [slot.accountId];
   const startedAtMs = performance.now();
-  const noteEnd = (end: CallEnd): void =>
-    onCallEnded?.({
-      model: call.model,
-      route,
-      callClass: call.callClass ?? 'interactive',
-      end,
-      waitedMs,
-      durationMs: performance.now() - startedAtMs,
-    });
+  const noteEnd = (end: CallEnd): void => {
+    const callClass = call.callClass ?? 'interactive';
+    const times = { waitedMs, startedAtMs, durationMs: performance.now() - startedAtMs };
+    const ended = { model: call.model, route, callClass, end, ...times };
+    onCallEnded?.(ended);
+    for (const observer of call.observers?.() ?? []) observer.noteCall(ended);
+  };
   failures.count(route.id);
   try {
     const { upstream, target } = findTarget(upstreams, route, apiKey);

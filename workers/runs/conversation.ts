@@ -17,6 +17,7 @@ import {
   callClassOfRun,
   createCallContext,
   hasCallerDisconnected,
+  observersOf,
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
@@ -126,6 +127,7 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
+      observers: () => observersOf(this.#run),
       findMissing: createImageFinder(chatBody, context),
       attempt: async (upstream, target, { route, reportHealthy, isContested, isKept }) => {
         if (upstream.chat === undefined)

@@ -25,6 +25,7 @@ import {
   createCallContext,
   createVendorSignal,
   missingModel,
+  observersOf,
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
@@ -99,6 +100,7 @@ async function callModel(
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => stream?.hasOutput ?? false,
+    observers: () => observersOf(run),
     attempt: async (upstream, target, { route, isContested, acquireExtraSlot }: GrantedCall) => {
       if (upstream.generateImages === undefined) {
         throw new UpstreamError('rejected', 'This upstream has no image models.');

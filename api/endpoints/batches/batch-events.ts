@@ -70,7 +70,7 @@ async function followBatch(
       batch = (await tryToFind(services, context)) ?? batch;
     }
   } catch (error) {
-    if (!signal.aborted) (context as ApiContext).state.error = toAppError(error);
+    if (!signal.aborted) Object.assign(context.state, { error: toAppError(error), isBroken: true });
   }
 }
 

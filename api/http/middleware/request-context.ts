@@ -6,6 +6,7 @@ import { findCallerAddress } from '../callers/caller-address.ts';
 import { wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import { logAccess } from '../responses/access-line.ts';
 import type { RequestMetrics } from '../responses/request-metrics.ts';
+import type { FactsInbox } from '../../requests/replies/facts-inbox.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { normalizeTarget } from '../request/normalize-target.ts';
 
@@ -15,6 +16,8 @@ const responseClosed = new AppError('job_cancelled');
 export interface RequestContextOptions {
   readonly trustsProxy?: boolean;
   readonly metrics?: Pick<RequestMetrics, 'note'>;
+  /** What workers did for the requests. */
+  readonly facts?: Pick<FactsInbox, 'awaitLate' | 'forget'>;
 }
 
 /**
@@ -24,7 +27,7 @@ export interface RequestContextOptions {
  */
 export function requestContext(
   log: Logger,
-  { trustsProxy = false, metrics }: RequestContextOptions = {},
+  { trustsProxy = false, metrics, facts }: RequestContextOptions = {},
 ): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
@@ -42,21 +45,26 @@ export function requestContext(
       context.state.meter?.report();
       const { method, path, status, state } = context;
       const isWhole = context.res.writableFinished || state.isResponseSent === true;
-      const { operation, model, error } = state;
       const durationMs = performance.now() - startedAtMs;
-      metrics?.note({ operation, model, status, error, isWhole, durationMs });
-      logAccess(log, {
-        requestId,
-        method,
-        path,
-        status: isWhole ? status : 499,
-        startedAtMs,
-        error: state.error,
-        reason:
-          !isWhole && wasResetForUnreadResponse(context.req.socket)
-            ? 'client did not read the response'
-            : undefined,
-      });
+      const reason =
+        !isWhole && wasResetForUnreadResponse(context.req.socket)
+          ? 'client did not read the response'
+          : undefined;
+      const report = (): void => {
+        const { operation, model, error, isBroken, holder, isReplay, facts: done, firstOutputAtMs } = state;
+        const firstOutputMs = firstOutputAtMs === undefined ? undefined : firstOutputAtMs - startedAtMs;
+        const response = { status, isWhole, error, isBroken };
+        const ended = { operation, model, response, durationMs, firstOutputMs, facts: done };
+        metrics?.note(ended);
+        logAccess(log, { ...ended, requestId, method, path, reason, accountId: holder?.accountId, isReplay });
+      };
+      // What a request costs whose caller has left is known when its worker has settled it.
+      if (!isWhole && facts !== undefined && state.facts === undefined) {
+        facts.awaitLate(requestId, report);
+        return;
+      }
+      report();
+      facts?.forget(requestId);
     });
     await next();
   };

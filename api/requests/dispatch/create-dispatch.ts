@@ -17,6 +17,7 @@ import { ChatDispatcher } from './chat-dispatcher.ts';
 import { JobDispatcher } from './job-dispatcher.ts';
 import { DurableJobs } from '../../jobs/durable-jobs.ts';
 import { EmbeddingBatcher } from './embedding-batcher.ts';
+import { FactsInbox } from '../replies/facts-inbox.ts';
 import { failPendingReplies } from '../replies/fail-pending-replies.ts';
 import { StoredResponses } from '../stored-responses/stored-responses.ts';
 import { PendingReplies } from '../replies/pending-replies.ts';
@@ -32,6 +33,8 @@ export interface Dispatch {
   readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
   /** Shares of the workers' bulk capacity, for accounts with a lot of work in flight. */
   readonly bulkShares: BulkShares;
+  /** What workers did for the requests of this process. */
+  readonly facts: FactsInbox;
 }
 
 export interface RunningDispatch {
@@ -65,10 +68,22 @@ export function createDispatch(
 ): RunningDispatch {
   const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects, catalog } = stores;
   const workers = new WorkerRegistryStore(redis);
-  const replies = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log, {
+  const facts = new FactsInbox();
+  const absence = {
     queuesInUse: () => new Set(catalog.current.models.map(({ type }) => queueOfModel(type))),
     noWorkerTimeoutMs,
-  });
+  };
+  const id = randomUUID();
+  const replies = new PendingReplies(
+    id,
+    redis,
+    subscriber,
+    workers,
+    responseMemory,
+    log,
+    absence,
+    facts,
+  );
   const frames = stores.storedFrames;
   const responses = new ResponseStore(frames, objects);
   const storedResponses = new StoredResponses({
@@ -103,6 +118,7 @@ export function createDispatch(
       storedResponses,
       images,
       bulkShares,
+      facts,
     },
     reservations,
     heartbeatRequests: () => [...listPending(), ...durableJobs.placing()],
@@ -117,6 +133,7 @@ export function createDispatch(
     },
     async close() {
       replies.close();
+      facts.close();
       bulkShares.close();
       const queues = [embeddingQueues, images].flatMap((byLane) => Object.values(byLane));
       await Promise.all(queues.map((queue) => queue.close()));

@@ -49,6 +49,8 @@ export class SseStream implements Receiver {
   #hasEnded = false;
   /** The error that ended the stream, sent as its last event. */
   failure: AppError | null = null;
+  /** When the first output was written, according to `performance.now` (ms). */
+  firstOutputAtMs: number | null = null;
   #failEarly: ((error: AppError) => void) | null = null;
   #done: (() => void) | null = null;
   /**
@@ -96,6 +98,7 @@ export class SseStream implements Receiver {
   }
 
   delta(bytes: Buffer): void {
+    this.firstOutputAtMs ??= performance.now();
     this.#write(bytes);
   }
 
@@ -111,6 +114,7 @@ export class SseStream implements Receiver {
     }
     // The socket may keep the bytes until then.
     this.response.once('close', release);
+    this.firstOutputAtMs ??= performance.now();
     this.#write(bytes);
     this.#end();
     this.response.end();

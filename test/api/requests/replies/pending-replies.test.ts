@@ -5,6 +5,7 @@ import {
   checksUntilLost,
   checksUntilRerunIsLost,
 } from '../../../../api/requests/replies/find-lost-replies.ts';
+import { FactsInbox } from '../../../../api/requests/replies/facts-inbox.ts';
 import { PendingReplies } from '../../../../api/requests/replies/pending-replies.ts';
 import type { PendingReply } from '../../../../api/requests/replies/pending-reply.ts';
 import type { AppError } from '../../../../shared/contract/errors.ts';
@@ -80,6 +81,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
     memory,
     captured.log,
     { queuesInUse: () => new Set(['chat', 'image'] as const), noWorkerTimeoutMs: 15_000 },
+    new FactsInbox(),
     () => nowMs,
   );
   t.teardown(() => replies.close());
