@@ -33,6 +33,7 @@ import { deleteJobResponse } from './endpoints/jobs/job-response.ts';
 import { cancelJob, cancelJobByPost, getJob, listJobs } from './endpoints/jobs/jobs.ts';
 import { getModel, listModels } from './endpoints/public/models.ts';
 import { listServers } from './endpoints/public/servers.ts';
+import { getDemand } from './endpoints/operator/demand.ts';
 import { getMetrics } from './endpoints/operator/metrics.ts';
 import { getLiveness, getReadiness } from './endpoints/operator/probes.ts';
 import { getHealth } from './endpoints/public/system.ts';
@@ -144,6 +145,7 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   getLiveness,
   getReadiness,
   getMetrics,
+  getDemand,
   getDescription,
   getDocs,
 };

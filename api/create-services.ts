@@ -1,6 +1,9 @@
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import type { Config } from '../shared/platform/config/config.ts';
 import { watchBudgets } from '../shared/operator/watch-budgets.ts';
+import { watchDemand } from './operator/watch-demand.ts';
+import { DemandCache } from './operator/demand-cache.ts';
+import { readDemand } from '../shared/work/demand/read-demand.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
@@ -82,6 +85,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     log,
     metrics,
     requestMetrics: new RequestMetrics(metrics),
+    demand: new DemandCache(() => readDemand({ redis, catalog })),
     isStopping: false,
     redis,
     mongo,
@@ -137,6 +141,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };
+  watchDemand(metrics, services.demand);
   watchBudgets(metrics, {
     requests: services.requestMemory,
     uploads: services.uploadMemory,

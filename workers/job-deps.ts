@@ -1,6 +1,6 @@
 import { watchBudgets } from '../shared/operator/watch-budgets.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
-import { queueOfModel } from '../shared/work/queue/job-kinds.ts';
+import { queueOfModel, type QueueName } from '../shared/work/queue/job-kinds.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { ResponseStore } from '../shared/work/replies/response-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
@@ -8,7 +8,9 @@ import type { Stores } from '../shared/stores/open-stores.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
 import { CallMetrics } from './routing/call-metrics.ts';
+import { CallTally } from './routing/call-tally.ts';
 import type { Routing } from './routing/call-route.ts';
+import { EndedWork } from './reporting/ended-work.ts';
 import type { Faults } from './reporting/faults.ts';
 import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
 import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
@@ -33,6 +35,8 @@ const imageMemoryBytes = 512_000_000;
 const jobMemoryBytes = 512_000_000;
 
 export interface RunningDeps extends JobDeps {
+  readonly endedWork: EndedWork;
+  readonly tally: CallTally;
   /** Call this once no job is running, before the stores are closed. */
   readonly stop: () => Promise<void>;
   /** Releases the call slots of a process that is about to exit. Other workers run its waiting calls. */
@@ -54,7 +58,12 @@ export function createJobDeps(
     slotSets: () => listSlotSets(catalog.current.models.flatMap(({ routes }) => routes)),
   });
   const callMetrics = new CallMetrics(metrics);
-  const routing: Routing = { upstreams, limiter, onCallEnded: (call) => callMetrics.note(call) };
+  const queueOf = (id: string): QueueName | null => {
+    const model = catalog.find(id);
+    return model === undefined ? null : queueOfModel(model.type);
+  };
+  const tally = new CallTally();
+  const routing: Routing = { upstreams, limiter, tally, onCallEnded: (call) => callMetrics.note(call) };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);
   const requestStats = new RequestStatsRecorder(new RequestStatsStore(redis), log);
@@ -74,10 +83,9 @@ export function createJobDeps(
     hotAccounts,
     requestStats,
     usageMetrics: new UsageMetrics(metrics),
-    runMetrics: new RunMetrics(metrics, (id) => {
-      const model = catalog.find(id);
-      return model === undefined ? null : queueOfModel(model.type);
-    }),
+    runMetrics: new RunMetrics(metrics, queueOf),
+    endedWork: new EndedWork(queueOf),
+    tally,
     prices,
     catalog,
     routing,

@@ -9,6 +9,7 @@ import type { Config } from '../shared/platform/config/config.ts';
 import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import { productVersion } from '../shared/platform/runtime/product-version.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
+import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import { openStores, type Stores } from '../shared/stores/open-stores.ts';
@@ -21,6 +22,8 @@ import { WorkerRuns } from './intake/worker-runs.ts';
 import { createJobDeps, type RunningDeps } from './job-deps.ts';
 import { startMailIntake } from './deliveries/mail/take-mails.ts';
 import { AccountBanned } from './runs/job-context.ts';
+import { countHeldWork } from './maintenance/count-held-work.ts';
+import { cancelWaiting, type DrainRequest } from './maintenance/cancel-waiting.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
 import { startOperatorServer } from './maintenance/operator-server.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
@@ -66,6 +69,11 @@ export async function startWorker(
   });
   let isStopping = false;
   const publisher = createPublisher(stores, dependencies, runs);
+  const drain = (request: DrainRequest): void => {
+    const cancelJobs = (queue: QueueName): number => jobs?.cancelWaiting(queue) ?? 0;
+    const cancelling = cancelWaiting({ dependencies, cancelJobs }, request);
+    runInBackground(cancelling, 'cancelling what waits for call slots', log);
+  };
   listenToControl({
     subscriber,
     workerId,
@@ -74,6 +82,7 @@ export async function startWorker(
       if (control.action === 'received') publisher.acknowledge(control.channel, control.mark);
       else if (control.action === 'cancel-job') jobs?.cancel(control.jobId);
       else if (control.action === 'check-batches') jobs?.checkBatches();
+      else if (control.action === 'drain') drain(control);
       else runs.control(control);
     },
     onJobsAdded: (queue) => jobs?.wake(queue),
@@ -85,12 +94,16 @@ export async function startWorker(
   // The worker must be registered before it takes any work, because the work of a worker presumed dead is
   // dispatched again.
   const taking = new TakingWatch();
+  const { catalog, embeddings, tally, routing } = dependencies;
+  const heldSources = { catalog, runs, embeddings, tally, limiter: routing.limiter };
   const heartbeat = await startHeartbeat({
     redis,
     runsByQueue,
     taking,
     embeddings: dependencies.embeddings,
     faults,
+    endedWork: dependencies.endedWork,
+    countHeld: () => countHeldWork(heldSources, queues),
     workerId,
     ...(healthFile === undefined ? {} : { healthFile }),
     log,

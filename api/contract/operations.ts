@@ -17,6 +17,7 @@ import {
   retrieveFile,
 } from './batch-files.ts';
 import { getFile } from './files.ts';
+import { getDemand } from './demand.ts';
 import { getLiveness, getMetrics, getReadiness } from './probes.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
 import {
@@ -145,6 +146,7 @@ export const operations = {
   getLiveness,
   getReadiness,
   getMetrics,
+  getDemand,
   getDescription,
   getDocs,
 } as const;

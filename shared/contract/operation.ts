@@ -17,6 +17,7 @@ export const tags = [
   'Web Auth',
   'Web API Accounts',
   'System',
+  'Admin',
 ] as const;
 export type Tag = (typeof tags)[number];
 

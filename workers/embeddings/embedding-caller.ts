@@ -3,7 +3,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
-import type { CallClass } from '../routing/call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import { callRoute, type CallObserver, type GrantedCall, type Routing } from '../routing/call-route.ts';
 import { RequestFailures } from '../routing/request-failures.ts';
 import {

@@ -87,6 +87,13 @@ export class JobIntake implements Running {
     if (this.#active.has(jobId)) this.#options.runs.fail(jobId, new JobCancelled());
   }
 
+  /** Cancels the jobs of a queue that wait in this worker for a call slot. @returns how many */
+  cancelWaiting(queue: QueueName): number {
+    const waiting = [...this.#active.values()].filter(({ line, hasBegun }) => line.queue === queue && !hasBegun);
+    for (const { taken } of waiting) this.#options.runs.fail(taken.id, new JobCancelled());
+    return waiting.length;
+  }
+
   /** Stops taking jobs, hands back those that have not started, and waits for those that have. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -207,7 +214,9 @@ export class JobIntake implements Running {
     const { id, accountId, attempt } = taken;
     const { redis } = dependencies;
     const log = dependencies.log.child({ requestId: id });
-    const running = { requestId: id, accountId, claimHash: null, jobAttempt: attempt };
+    const model = dependencies.catalog.find(line.model);
+    const names = { requestId: id, accountId, model: model?.id ?? line.model };
+    const running = { ...names, claimHash: null, jobAttempt: attempt };
     const started = runs.start(running, noChannel, attempt);
     const run = new JobRun(line, taken, {
       redis,
@@ -219,7 +228,6 @@ export class JobIntake implements Running {
     });
     this.#active.set(id, run);
     try {
-      const model = dependencies.catalog.find(line.model);
       // The catalog may have changed since the fair-queue turn was taken.
       if (model === undefined) await this.#release([run]);
       else if (dependencies.catalog.isDisabled(model)) {

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { AppError, retryAfter } from '../../shared/contract/errors.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CallSlot } from './acquire-script.ts';
-import type { CallClass } from './call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import {
@@ -13,11 +13,12 @@ import {
   type Upstream,
   type UpstreamTarget,
 } from '../upstreams/upstream.ts';
+import type { CallTally } from './call-tally.ts';
+import { toCallerError } from './to-caller-error.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
 import {
   chooseBackoffMs,
-  chooseRateLimitMs,
   isKeyFailure,
   mayRetry,
   type CallHistory,
@@ -53,6 +54,7 @@ export interface CallObserver {
 export interface Routing {
   readonly upstreams: UpstreamPool;
   readonly limiter: RouteLimiter;
+  readonly tally?: CallTally;
   /** Called for each vendor call when it has ended. */
   readonly onCallEnded?: (call: EndedCall) => void;
 }
@@ -142,9 +144,11 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   if (call.routes.length === 0) throw modelDisabled();
   await findMissingOfAll(routing, call)?.();
   const failures = call.failures ?? new RequestFailures(routing.limiter);
+  const endTally = routing.tally?.begin(call.model, call.callClass ?? 'interactive');
   try {
     return await callUntilDone(routing, call, failures);
   } finally {
+    endTally?.();
     if (call.failures === undefined) failures.count();
   }
 }
@@ -262,6 +266,7 @@ async function acquireSlot<T>(
       signal: call.signal,
       deadlineAtMs,
       waitLimits,
+      model: call.model,
       ...(call.callClass !== undefined && { callClass: call.callClass }),
     });
   };
@@ -371,53 +376,4 @@ function noCandidate(): AppError {
   return new AppError('upstream_error', {
     message: 'This model is currently unavailable. Try again shortly, or choose another model.',
   });
-}
-
-const contextWords =
-  /context[_ ](?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens/i;
-
-/** Whether the vendor rejected a request for its length. Clients look for the code of that to choose a larger model. */
-const isBeyondContext = ({ vendorCode, message }: UpstreamError): boolean =>
-  vendorCode === 'context_length_exceeded' || contextWords.test(message);
-
-/** litellm recognizes the error by these words of OpenAI's, not by its code. */
-const describeContext = (message: string): string =>
-  /this model's maximum context length is/i.test(message)
-    ? message
-    : `This model's maximum context length is exceeded: ${message}`;
-
-/**
- * Maps a vendor's failure to the error for the caller. The vendor's message is passed on only if it rejected
- * the caller's request.
- */
-function toCallerError(error: UpstreamError): AppError {
-  switch (error.failure) {
-    case 'rejected':
-      return isBeyondContext(error)
-        ? new AppError('context_length_exceeded', { message: describeContext(error.message), cause: error })
-        : new AppError('upstream_rejected', { message: error.message, cause: error });
-    case 'missing':
-      // The vendor does not know the path or the model of the catalog.
-      return new AppError('upstream_error', { cause: error });
-    case 'too_large':
-      // The vendor's message contains the operator's account.
-      return new AppError('upstream_rejected', {
-        message:
-          'The request has more tokens than the vendors of this model accept per minute. Send fewer tokens at once.',
-        cause: error,
-      });
-    case 'timeout':
-      return new AppError('upstream_timeout', { cause: error });
-    case 'rate_limited':
-      return new AppError('upstream_error', {
-        message: 'The vendors of this model have reached their rate limits. Try again shortly.',
-        headers: retryAfter(chooseRateLimitMs(error)),
-        cause: error,
-      });
-    case 'auth':
-    case 'unavailable':
-      return new AppError('upstream_error', { cause: error });
-    default:
-      return error.failure satisfies never;
-  }
 }

@@ -45,7 +45,7 @@ export async function finishRun(
 
 /** The api process logs a request whose caller waits. A durable job is logged here. */
 function reportFacts(
-  { runMetrics }: JobDeps,
+  { runMetrics, endedWork }: JobDeps,
   { facts, reply, log }: Pick<RequestRun, 'facts' | 'reply' | 'log'>,
   request: AdmittedRequest,
   outcome: RequestOutcome,
@@ -54,6 +54,7 @@ function reportFacts(
   if (facts === undefined) return;
   const described = facts.describe(outcome, receipt);
   runMetrics?.note(request, described);
+  endedWork?.note(request.model);
   if (request.jobAttempt === undefined) {
     reply.facts(described);
     return;

@@ -97,7 +97,7 @@ export function createDispatch(
   const reservations = new ReservationStore(redis);
   const jobs = new JobDispatcher(finishDeps, replies, storedResponses, reservations, log);
   const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, storedResponses, log });
-  const bulkShares = new BulkShares(redis, workers, log);
+  const bulkShares = new BulkShares(redis, workers, id, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
     bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),

@@ -24,6 +24,7 @@ import { FrameOrder } from '../../../../api/requests/replies/frame-order.ts';
 import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../../shared/work/replies/frame.ts';
 import type { ControlMessage } from '../../../../shared/work/replies/worker-control.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
+import { idleLoad } from '../../../support/worker-load.ts';
 import { captureLog, type LogLine } from '../../../support/captured-log.ts';
 import { listenTo } from '../../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../../support/stores.ts';
@@ -160,7 +161,7 @@ interface TestWorker {
   readonly die: () => Promise<void>;
 }
 
-const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0, isTaking: true };
+const load = { ...idleLoad, active: 1, bulkRuns: 1 };
 
 async function startWorker(t: ExecutionContext, { redis, replies, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();
