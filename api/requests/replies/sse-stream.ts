@@ -53,6 +53,8 @@ export class SseStream implements Receiver {
   firstOutputAtMs: number | null = null;
   #failEarly: ((error: AppError) => void) | null = null;
   #done: (() => void) | null = null;
+  /** Called when the stream has ended, before its response is closed. */
+  onEnd: (() => void) | null = null;
   /**
    * Resolves when the response is complete or the client has disconnected. Rejects if an error occurs before the first
    * byte.
@@ -176,6 +178,7 @@ export class SseStream implements Receiver {
 
   #end(): void {
     this.#close();
+    this.onEnd?.();
     this.#done?.();
   }
 
