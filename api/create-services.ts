@@ -2,7 +2,8 @@ import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import type { Config } from '../shared/platform/config/config.ts';
 import { watchBudgets } from '../shared/operator/watch-budgets.ts';
 import { watchDemand } from './operator/watch-demand.ts';
-import { DemandCache } from './operator/demand-cache.ts';
+import { RecentReading } from './operator/recent-reading.ts';
+import { watchUpstreams } from './operator/watch-upstreams.ts';
 import { readDemand } from '../shared/work/demand/read-demand.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
@@ -85,7 +86,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     log,
     metrics,
     requestMetrics: new RequestMetrics(metrics),
-    demand: new DemandCache(() => readDemand({ redis, catalog })),
+    demand: new RecentReading('reading the demand', () => readDemand({ redis, catalog })),
     isStopping: false,
     redis,
     mongo,
@@ -142,6 +143,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     publicUrl: '',
   };
   watchDemand(metrics, services.demand);
+  watchUpstreams(metrics, { redis, catalog });
   watchBudgets(metrics, {
     requests: services.requestMemory,
     uploads: services.uploadMemory,

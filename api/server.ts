@@ -48,9 +48,9 @@ export async function startApi(
   overrides: Partial<ApiOptions> = {},
 ): Promise<RunningApi> {
   const options = { ...defaultApiOptions, ...overrides };
-  const stores = await openStores(config, env, log);
-  const { redis, subscriber, hotAccounts, catalog } = stores;
   const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
+  const stores = await openStores(config, env, log, metrics);
+  const { redis, subscriber, hotAccounts, catalog } = stores;
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
   const requestStats = new RequestStatsRecorder(requestStatsStore, log);

@@ -8,7 +8,8 @@ import type { Holdings } from '../shared/fairness/holdings.ts';
 import type { HistoryStore } from './endpoints/users/history-store.ts';
 import type { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
-import type { DemandCache } from './operator/demand-cache.ts';
+import type { Demand } from '../shared/work/demand/demand.ts';
+import type { RecentReading } from './operator/recent-reading.ts';
 import type { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { RedisClient } from '../shared/platform/redis/redis-client.ts';
 import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
@@ -55,7 +56,7 @@ export interface Services extends Dispatch {
   readonly metrics: ProcessMetrics;
   readonly requestMetrics: RequestMetrics;
   /** What waits and runs in all processes together. */
-  readonly demand: DemandCache;
+  readonly demand: RecentReading<Demand>;
   /** Whether this process has stopped to take requests. */
   isStopping: boolean;
   readonly redis: RedisClient;

@@ -50,10 +50,10 @@ export async function startWorker(
 ): Promise<Running> {
   const workerId = randomUUID();
   const { queues, concurrency, responseMemoryBytes, healthFile } = options;
-  const stores = await openStores(config, env, log);
+  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
+  const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, connect } = stores;
   const faults = new Faults(log);
-  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
   const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, metrics, log);
   const runs = new WorkerRuns(queues);
   const runsByQueue = runs.byQueue;

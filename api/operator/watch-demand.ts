@@ -1,5 +1,5 @@
 import type { ProcessMetrics } from '../../shared/platform/metrics/process-metrics.ts';
-import type { DemandCache } from './demand-cache.ts';
+import type { RecentReading } from './recent-reading.ts';
 import type { Demand, WorkDemand } from '../../shared/work/demand/demand.ts';
 import { queueNames } from '../../shared/work/queue/job-kinds.ts';
 
@@ -27,14 +27,7 @@ const workGauges: readonly (readonly [name: string, help: string, value: (work: 
 /**
  * Shows the work of the whole gateway. Each process that does so reads the same figures, so they must not be added up.
  */
-export function watchDemand(metrics: ProcessMetrics, demand: DemandCache): void {
-  const read = async (use: (demand: Demand) => void): Promise<void> => {
-    try {
-      use(await demand.get());
-    } catch {
-      // Without Redis the figures are unknown, so they are absent. The client logs the outage.
-    }
-  };
+export function watchDemand(metrics: ProcessMetrics, demand: RecentReading<Demand>): void {
   for (const [name, help, valueOf] of workGauges)
     metrics.gauge(
       {
@@ -42,7 +35,7 @@ export function watchDemand(metrics: ProcessMetrics, demand: DemandCache): void 
         help,
         async collect() {
           this.reset();
-          await read(({ work }) => {
+          await demand.use(({ work }) => {
             for (const one of work) {
               const { queue, model, callClass } = one;
               this.inc({ queue, model, class: callClass }, valueOf(one));
@@ -58,7 +51,7 @@ export function watchDemand(metrics: ProcessMetrics, demand: DemandCache): void 
       help: 'Workers that take work off a queue, by the version that they run.',
       async collect() {
         this.reset();
-        await read(({ queues }) => {
+        await demand.use(({ queues }) => {
           for (const queue of queueNames) {
             for (const [version, count] of queues[queue].versions) this.set({ queue, version }, count);
             if (queues[queue].workers === 0) this.set({ queue, version: 'none' }, 0);
@@ -74,7 +67,7 @@ export function watchDemand(metrics: ProcessMetrics, demand: DemandCache): void 
       help: 'Batches by status: the unfinished ones, and those that have ended since the beginning.',
       async collect() {
         this.reset();
-        await read(({ batches }) => {
+        await demand.use(({ batches }) => {
           for (const [status, count] of batches) this.set({ status }, count);
         });
       },

@@ -57,6 +57,22 @@ test('requests are counted by operation, model, outcome and code', async (t) => 
   t.is(values.get(`model_gateway_request_duration_seconds_count{${labels}}`), 1);
 });
 
+test('a streamed chat is measured until its first token and per token, and the stores are measured', async (t) => {
+  const stack = await useStack(t);
+  const { apiKey } = await stack.createAccount();
+  const body = { model: 'demo-echo', stream: true, messages: [{ role: 'user', content: 'one two three' }] };
+  await (await stack.post('/v1/chat/completions', apiKey, body)).text();
+  const values = await readValues(`${stack.url}/metrics`);
+  const read = (name: string): number | undefined => values.get(`model_gateway_${name}`);
+  t.is(read('time_to_first_token_seconds_count{model="demo-echo"}'), 1);
+  t.is(read('time_per_output_token_seconds_count{model="demo-echo"}'), 1);
+  t.true(read('redis_round_trip_seconds_count')! > 0);
+  t.true(read('mongodb_round_trip_seconds_count{outcome="success"}')! > 0);
+  t.true(read('upstream_slots{upstream="builtin"}')! > 0);
+  t.is(read('upstream_slots_used{upstream="builtin"}'), 0);
+  t.is(read('upstream_breakers_open{upstream="builtin"}'), 0);
+});
+
 test('all names begin with the name of the product, and none is repeated', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const text = await (await fetch(`${stack.url}/metrics`)).text();

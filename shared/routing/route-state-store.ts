@@ -1,9 +1,9 @@
-import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
-import { breakerRules } from '../../shared/routing/breaker-rules.ts';
-import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
-import { cooldownFields, slotsOf } from '../../shared/routing/candidate-keys.ts';
-import type { CatalogRoute, CatalogUpstream } from '../../shared/catalog/catalog-schema.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys } from '../platform/redis/redis-keys.ts';
+import { breakerRules } from './breaker-rules.ts';
+import { listCandidates, type RouteCandidate } from './route-candidate.ts';
+import { cooldownFields, slotsOf } from './candidate-keys.ts';
+import type { CatalogRoute, CatalogUpstream } from '../catalog/catalog-schema.ts';
 
 /** The current state of a candidate, for operators to read. */
 export interface CandidateState {
