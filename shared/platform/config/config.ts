@@ -9,6 +9,7 @@ import { addressFormats } from './check-addresses.ts';
 import { isAlive } from '../runtime/is-alive.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import { explainFileError } from '../runtime/explain-file-error.ts';
+import type { LogFormat } from '../runtime/logger.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
 import { readNoGrantDomains } from './no-grant-domains.ts';
 import { toServerUrl } from './server-url.ts';
@@ -46,6 +47,7 @@ export const Environment = Type.Object({
   MAX_CONNECTIONS_PER_ADDRESS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   CORS_ORIGINS: Type.Optional(Type.String()),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
+  LOG_FORMAT: Type.Optional(StringEnum(['json', 'pretty'])),
   METRICS_TOKEN: Type.Optional(Type.String()),
   METRICS_PORT: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
   SUPPORT_EMAIL: Address('mail-address'),
@@ -118,6 +120,8 @@ export interface Config {
     readonly maxLines: number;
   };
   readonly logLevel: string;
+  /** Null means `pretty` at a terminal, and `json` otherwise. */
+  readonly logFormat: LogFormat | null;
   /** Null if only this machine may read the metrics. */
   readonly metricsToken: string | null;
   /** Where a worker listens for probes and scrapes. Null if it does not listen. */
@@ -201,6 +205,14 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
 }
 
 /**
+ * Returns the format of log lines that the environment asks for, before the configuration is loaded. Null if none is
+ * set, or one that `readEnvironment` rejects.
+ */
+export function readLogFormat({ LOG_FORMAT: format }: NodeJS.ProcessEnv): LogFormat | null {
+  return format === 'json' || format === 'pretty' ? format : null;
+}
+
+/**
  * Loads the configuration of a process that uses the backing services.
  * @throws ConfigError that lists everything that is invalid or missing
  */
@@ -252,6 +264,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       maxLines: values.MAX_BATCH_LINES,
     }),
     logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT ?? null,
     metricsToken: values.METRICS_TOKEN ?? null,
     metricsPort: values.METRICS_PORT ?? null,
     maxUnfinishedBatches: values.MAX_UNFINISHED_BATCHES,

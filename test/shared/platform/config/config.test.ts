@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { ConfigError } from '../../../../shared/platform/runtime/config-error.ts';
-import { loadConfig, pickEndpoints } from '../../../../shared/platform/config/config.ts';
+import { loadConfig, pickEndpoints, readLogFormat } from '../../../../shared/platform/config/config.ts';
 
 const complete = {
   REDIS_URL: 'redis://127.0.0.1:1',
@@ -140,5 +140,16 @@ test('invalid settings of mail and sign-up are reported', (t) => {
   t.true(
     error.message.includes('SIGNUP_NO_GRANT_DOMAINS "ann@bad.test" is not a mail domain'),
     error.message,
+  );
+});
+
+test('LOG_FORMAT is json or pretty, and by default depends on the output', (t) => {
+  const load = (format: string) => loadConfig({ ...complete, LOG_FORMAT: format });
+  t.is(load('').logFormat, null);
+  t.is(load('pretty').logFormat, 'pretty');
+  t.throws(() => load('xml'), { instanceOf: ConfigError, message: /LOG_FORMAT/ });
+  t.deepEqual(
+    ['json', 'pretty', 'xml', ''].map((format) => readLogFormat({ LOG_FORMAT: format })),
+    ['json', 'pretty', null, null],
   );
 });
