@@ -49,6 +49,7 @@ export const Environment = Type.Object({
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
   LOG_FORMAT: Type.Optional(StringEnum(['json', 'pretty'])),
   METRICS_TOKEN: Type.Optional(Type.String()),
+  ADMIN_TOKEN: Type.Optional(Type.String()),
   METRICS_PORT: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
   SUPPORT_EMAIL: Address('mail-address'),
   SMTP_URL: Address('smtp-url'),
@@ -124,6 +125,8 @@ export interface Config {
   readonly logFormat: LogFormat | null;
   /** Null if only this machine may read the metrics. */
   readonly metricsToken: string | null;
+  /** What operators show to see the queues. Null if nobody may. */
+  readonly adminToken: string | null;
   /** Where a worker listens for probes and scrapes. Null if it does not listen. */
   readonly metricsPort: number | null;
   /** Unfinished batches of an account. */
@@ -197,11 +200,25 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
       `SIGNUP_NO_GRANT_DOMAINS ${JSON.stringify(entry)} is not a mail domain: use names such as example.com`,
     );
   }
+  const weakness = findTokenWeakness(values['ADMIN_TOKEN'] ?? '');
+  if (weakness !== null)
+    problems.push(`ADMIN_TOKEN ${weakness}: set one that "openssl rand -hex 32" prints, or none`);
   if (problems.length > 0) {
     const lines = problems.map((problem) => `  ${problem}`);
     throw new ConfigError(`These environment variables are not valid:\n${lines.join('\n')}`);
   }
   return values as unknown as Environment;
+}
+
+const minTokenLength = 32;
+
+/** Returns what is wrong with an operator's token, or null. An empty one is not set. */
+function findTokenWeakness(token: string): string | null {
+  if (token === '') return null;
+  if (token.length < minTokenLength)
+    return `has ${token.length} characters and needs at least ${minTokenLength}`;
+  // A header may be unable to carry others.
+  return /^[\x21-\x7e]+$/.test(token) ? null : 'may contain only ASCII characters, without spaces';
 }
 
 /**
@@ -266,6 +283,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? null,
     metricsToken: values.METRICS_TOKEN ?? null,
+    adminToken: values.ADMIN_TOKEN ?? null,
     metricsPort: values.METRICS_PORT ?? null,
     maxUnfinishedBatches: values.MAX_UNFINISHED_BATCHES,
     defaultRpm: values.DEFAULT_RPM,

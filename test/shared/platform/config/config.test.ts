@@ -143,6 +143,20 @@ test('invalid settings of mail and sign-up are reported', (t) => {
   );
 });
 
+test('an ADMIN_TOKEN that is short, or that a header cannot carry, is refused with what to do', (t) => {
+  const load = (token: string) => loadConfig({ ...complete, ADMIN_TOKEN: token });
+  t.is(load('').adminToken, null);
+  t.is(load('x'.repeat(32)).adminToken, 'x'.repeat(32));
+  const short = t.throws(() => load('x'.repeat(31)), { instanceOf: ConfigError });
+  t.regex(
+    short.message,
+    /ADMIN_TOKEN has 31 characters and needs at least 32: set one that "openssl rand -hex 32"/,
+  );
+  t.notRegex(short.message, /xxx/);
+  for (const token of [`${'x'.repeat(32)} y`, 'ключ'.repeat(8)])
+    t.throws(() => load(token), { instanceOf: ConfigError, message: /ADMIN_TOKEN may contain only ASCII/ });
+});
+
 test('LOG_FORMAT is json or pretty, and by default depends on the output', (t) => {
   const load = (format: string) => loadConfig({ ...complete, LOG_FORMAT: format });
   t.is(load('').logFormat, null);
