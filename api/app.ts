@@ -189,8 +189,11 @@ function serveFixedPaths(served: readonly Served[]): ApiMiddleware {
 
 const endOfStack = (): Promise<void> => Promise.resolve();
 
-/** Creates the HTTP API: the middleware for every call, then the operations of the contract. */
-export function createApp(services: Services): Koa<RequestState> {
+/**
+ * Creates the HTTP API: the middleware for every call, then the operations of the contract.
+ * @param queueBoard serves pages for operators; null if there are none
+ */
+export function createApp(services: Services, queueBoard: ApiMiddleware | null = null): Koa<RequestState> {
   const app = new Koa<RequestState>();
   const served = serveOperations(services);
   const router = createRouter(served);
@@ -205,6 +208,7 @@ export function createApp(services: Services): Koa<RequestState> {
   app.use(meterRequests(services));
   app.use(checkHead);
   app.use(rejectDoubledSlash);
+  if (queueBoard !== null) app.use(queueBoard);
   app.use(rejectMethodOfFixedPath);
   app.use(serveFixedPaths(served));
   app.use(router.routes());

@@ -28,7 +28,9 @@ import { createServices } from './create-services.ts';
 import { createDispatch } from './requests/dispatch/create-dispatch.ts';
 import { findMemoryBlockers } from './requests/replies/response-memory.ts';
 import { corsHeaders } from './http/middleware/cors.ts';
+import type { ApiMiddleware } from './http/request/context.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
+import type { QueueBoard } from './queue-board/queue-board.ts';
 import type { Services } from './services.ts';
 
 export interface RunningApi extends Running {
@@ -85,7 +87,8 @@ export async function startApi(
     onAccountChange: (accountId) => services.apiKeys.drop(accountId),
     log,
   });
-  const connections = createConnections(services, options);
+  const queueBoard = await openBoard(services);
+  const connections = createConnections(services, options, queueBoard?.middleware ?? null);
   warnOfHiddenCallers(config, log);
   // All api processes listen to this channel, so that they can count each other by publishing to it.
   subscriber.listen(redisChannels.apis, { onMessage: () => undefined });
@@ -104,6 +107,7 @@ export async function startApi(
     async stop() {
       services.isStopping = true;
       await Promise.all([connections.stop(), runningDispatch.drain()]);
+      await queueBoard?.close();
       await runningDispatch.close();
       await heartbeat.stop();
       await bans.stop();
@@ -115,9 +119,21 @@ export async function startApi(
   };
 }
 
-function createConnections(services: Services, { maxStallMs }: ApiOptions): HttpConnections {
+/** Loads the packages of the board only if somebody may see it. */
+async function openBoard({ config, redis }: Services): Promise<QueueBoard | null> {
+  const { adminToken, publicUrl } = config;
+  if (adminToken === null) return null;
+  const { openQueueBoard } = await import('./queue-board/queue-board.ts');
+  return await openQueueBoard({ redis, adminToken, publicUrl });
+}
+
+function createConnections(
+  services: Services,
+  { maxStallMs }: ApiOptions,
+  queueBoard: ApiMiddleware | null,
+): HttpConnections {
   const { config, log } = services;
-  const handle = createApp(services).callback();
+  const handle = createApp(services, queueBoard).callback();
   return new HttpConnections({
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // The time limit of a body depends on its length. Node would abort a large one after five minutes, however fast it

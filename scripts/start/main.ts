@@ -1,11 +1,14 @@
+import { readLogFormat } from '../../shared/platform/config/config.ts';
 import { logUncaught } from '../../shared/platform/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { rejectArguments } from '../../shared/platform/runtime/reject-arguments.ts';
 import { ConsoleOutput } from './console-output.ts';
+import { JsonOutput } from './json-output.ts';
 import { startGateway } from './start-gateway.ts';
 import { PartFailed } from './supervise.ts';
 
-logUncaught('supervisor', { fd: 2 });
+const logFormat = readLogFormat(process.env);
+logUncaught('supervisor', { fd: 2, format: logFormat });
 
 // Do not crash when the reader of the output, such as a terminal, is closed.
 process.stdout.on('error', () => undefined);
@@ -13,7 +16,8 @@ process.stderr.on('error', () => undefined);
 
 try {
   rejectArguments(process.argv.slice(2), 'npm start');
-  await startGateway(process.env, new ConsoleOutput(process.stdout));
+  const output = logFormat === 'json' ? new JsonOutput() : new ConsoleOutput(process.stdout);
+  await startGateway(process.env, output);
 } catch (error) {
   const isExpected = error instanceof ConfigError || error instanceof PartFailed;
   process.stderr.write(

@@ -91,7 +91,15 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
     // An operator's secrets must not be written to a file. In production, each process gets them from its environment.
     if (!isProduction) writeEndpoints(dataDir, endpoints);
     const { pid: _, ...variables } = endpoints;
-    const childEnv = { ...env, ...variables, DATA_DIR: dataDir, HOST: values.HOST, PORT: String(port) };
+    const childEnv = {
+      ...env,
+      ...variables,
+      DATA_DIR: dataDir,
+      HOST: values.HOST,
+      PORT: String(port),
+      // Log files are JSON lines. The console formats them itself.
+      LOG_FORMAT: 'json',
+    };
 
     output.muteRoutine();
     const url = localUrl(values.HOST, port);

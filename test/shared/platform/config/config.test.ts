@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { ConfigError } from '../../../../shared/platform/runtime/config-error.ts';
-import { loadConfig, pickEndpoints } from '../../../../shared/platform/config/config.ts';
+import { loadConfig, pickEndpoints, readLogFormat } from '../../../../shared/platform/config/config.ts';
 
 const complete = {
   REDIS_URL: 'redis://127.0.0.1:1',
@@ -140,5 +140,30 @@ test('invalid settings of mail and sign-up are reported', (t) => {
   t.true(
     error.message.includes('SIGNUP_NO_GRANT_DOMAINS "ann@bad.test" is not a mail domain'),
     error.message,
+  );
+});
+
+test('an ADMIN_TOKEN that is short, or that a header cannot carry, is refused with what to do', (t) => {
+  const load = (token: string) => loadConfig({ ...complete, ADMIN_TOKEN: token });
+  t.is(load('').adminToken, null);
+  t.is(load('x'.repeat(32)).adminToken, 'x'.repeat(32));
+  const short = t.throws(() => load('x'.repeat(31)), { instanceOf: ConfigError });
+  t.regex(
+    short.message,
+    /ADMIN_TOKEN has 31 characters and needs at least 32: set one that "openssl rand -hex 32"/,
+  );
+  t.notRegex(short.message, /xxx/);
+  for (const token of [`${'x'.repeat(32)} y`, 'ключ'.repeat(8)])
+    t.throws(() => load(token), { instanceOf: ConfigError, message: /ADMIN_TOKEN may contain only ASCII/ });
+});
+
+test('LOG_FORMAT is json or pretty, and by default depends on the output', (t) => {
+  const load = (format: string) => loadConfig({ ...complete, LOG_FORMAT: format });
+  t.is(load('').logFormat, null);
+  t.is(load('pretty').logFormat, 'pretty');
+  t.throws(() => load('xml'), { instanceOf: ConfigError, message: /LOG_FORMAT/ });
+  t.deepEqual(
+    ['json', 'pretty', 'xml', ''].map((format) => readLogFormat({ LOG_FORMAT: format })),
+    ['json', 'pretty', null, null],
   );
 });

@@ -1,4 +1,4 @@
-import { shorten } from '../../shared/platform/runtime/shorten.ts';
+import { shorten } from './shorten.ts';
 
 /**
  * Characters that move a terminal's cursor, clear the screen, set its title or change the text direction: control

@@ -1,3 +1,5 @@
+import { toPrintable } from './to-printable.ts';
+
 /** Wraps text in a terminal escape sequence, or leaves it unchanged if there is no terminal. */
 export type Paint = (style: 'dim' | 'bold' | 'red' | 'yellow' | 'green' | 'cyan', text: string) => string;
 
@@ -11,8 +13,8 @@ export function createPaint(isTerminal: boolean): Paint {
 export const accessMessage = 'request';
 
 const shownLevels = ['info', 'warn', 'error', 'fatal'];
-/** Fields that are shown in the line's prefix or are useless to a reader. */
-const hiddenFields = new Set(['level', 'time', 'role', 'pid', 'hostname', 'msg', 'err', 'requestId']);
+/** Fields that are shown elsewhere in the line or are useless to a reader. */
+const hiddenFields = ['level', 'time', 'role', 'pid', 'hostname', 'msg', 'err'];
 const partWidth = 8;
 
 export function formatPartName(name: string): string {
@@ -23,18 +25,30 @@ export function formatTime(date: Date): string {
   return date.toTimeString().slice(0, 8);
 }
 
+export interface LogLineOptions {
+  /** Whether to show all levels, request ids and stack traces. For output that no log file completes. */
+  readonly isComplete?: boolean;
+}
+
 /**
  * Formats a log line of a part for a terminal. Returns null for lines that the console does not show. A line that is
  * not our JSON is shown unchanged.
  */
-export function formatLogLine(part: string, line: string, paint: Paint): string | null {
+export function formatLogLine(
+  part: string,
+  line: string,
+  paint: Paint,
+  { isComplete = false }: LogLineOptions = {},
+): string | null {
   const entry = parseEntry(line);
   if (entry === null)
     return line.trim() === '' ? null : `${prefix(part, new Date(), paint)} ${line.trimEnd()}`;
   const level = String(entry['level']);
-  if (!shownLevels.includes(level)) return null;
+  if (!isComplete && !shownLevels.includes(level)) return null;
   const time = new Date(typeof entry['time'] === 'string' ? entry['time'] : Date.now());
-  const text = isAccess(entry) ? formatAccess(entry, paint) : formatEntry(entry, level, paint);
+  const text = isAccess(entry)
+    ? formatAccess(entry, paint, isComplete)
+    : formatEntry(entry, level, paint, isComplete);
   return `${prefix(part, time, paint)} ${text}`;
 }
 
@@ -63,6 +77,7 @@ function isAccess(entry: Entry): boolean {
 function formatAccess(
   { method, path, status, durationMs, code, param, reason, requestId }: Entry,
   paint: Paint,
+  hasId: boolean,
 ): string {
   // A stream that ended with an error had started with 200.
   const isBroken = Number(status) >= 500 || (Number(status) < 400 && code !== undefined);
@@ -71,13 +86,13 @@ function formatAccess(
   const words = [
     paint(style, String(status)),
     // Input that is not an HTTP request has neither method nor path.
-    typeof method === 'string' ? method : '-',
-    typeof path === 'string' ? path : '-',
+    typeof method === 'string' ? toPrintable(method) : '-',
+    typeof path === 'string' ? toPrintable(path) : '-',
     ...(typeof code === 'string' ? [paint(style, code)] : []),
-    ...(typeof param === 'string' ? [param] : []),
-    ...(typeof reason === 'string' ? [reason] : []),
+    ...(typeof param === 'string' ? [toPrintable(param)] : []),
+    ...(typeof reason === 'string' ? [toPrintable(reason)] : []),
     ...(typeof durationMs === 'number' ? [paint('dim', `${Math.round(durationMs)} ms`)] : []),
-    ...(isFailed && typeof requestId === 'string' ? [paint('dim', requestId)] : []),
+    ...((isFailed || hasId) && typeof requestId === 'string' ? [paint('dim', requestId)] : []),
   ];
   return words.join(' ');
 }
@@ -87,17 +102,41 @@ function isInMessage(name: string, value: unknown, entry: Entry): boolean {
   return ['line', 'column', 'message'].includes(name) && String(entry['msg']).includes(String(value));
 }
 
-function formatEntry(entry: Entry, level: string, paint: Paint): string {
-  const style = level === 'warn' ? 'yellow' : level === 'info' ? null : 'red';
-  const message = style === null ? String(entry['msg']) : paint(style, `${level}: ${String(entry['msg'])}`);
-  const error = (entry['err'] as { message?: string } | undefined)?.message;
+const levelStyles: Readonly<Record<string, Parameters<Paint>[0]>> = {
+  trace: 'dim',
+  debug: 'dim',
+  warn: 'yellow',
+  error: 'red',
+  fatal: 'red',
+};
+
+function formatEntry(entry: Entry, level: string, paint: Paint, isComplete: boolean): string {
+  const style = levelStyles[level];
+  // A line of pino may lack a message.
+  const text = typeof entry['msg'] === 'string' ? toPrintable(entry['msg']) : '';
+  const message = style === undefined ? text : paint(style, `${level}: ${text}`);
+  const { message: error, stack } = (entry['err'] ?? {}) as { message?: unknown; stack?: unknown };
   const fields = Object.entries(entry)
     // Skip empty lists and fields that the message already contains.
     .filter(
       ([name, value]) => !(Array.isArray(value) && value.length === 0) && !isInMessage(name, value, entry),
     )
-    .filter(([name]) => !hiddenFields.has(name))
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  const suffix = [...(error === undefined ? [] : [`(${error})`]), ...fields].join(' ');
-  return suffix === '' ? message : `${message} ${paint('dim', suffix)}`;
+    .filter(([name]) => !hiddenFields.includes(name) && (isComplete || name !== 'requestId'))
+    .map(
+      ([name, value]) => `${name}=${toPrintable(typeof value === 'string' ? value : JSON.stringify(value))}`,
+    );
+  const reason = typeof error === 'string' && error !== '' ? [`(${toPrintable(error)})`] : [];
+  const suffix = [...reason, ...fields].join(' ');
+  const first = suffix === '' ? message : `${message} ${paint('dim', suffix)}`;
+  return isComplete && typeof stack === 'string' ? `${first}${formatStack(stack, paint)}` : first;
+}
+
+/** Returns the frames of a stack trace and of its causes, each on an indented line. The message is in the line itself. */
+function formatStack(stack: string, paint: Paint): string {
+  return stack
+    .split('\n')
+    .map((frame) => frame.trim())
+    .filter((frame) => /^(?:at|caused by:) /.test(frame))
+    .map((frame) => `\n${paint('dim', `    ${toPrintable(frame)}`)}`)
+    .join('');
 }
