@@ -67,8 +67,8 @@ export const getDemand = defineOperation({
   summary: 'Get what waits and runs',
   description:
     'For programs that start and stop workers: what waits and runs in all processes together, by queue. Works while no ' +
-    'worker is alive. At most a second old. Needs the operator’s `METRICS_TOKEN`; if none is set, only connections of the ' +
-    'same machine get it, without a proxy.',
+    'worker is alive. At most a second old. Needs the operator’s `METRICS_TOKEN` or `ADMIN_TOKEN`; without a `METRICS_TOKEN`, ' +
+    'connections of the same machine also get it, without a proxy.',
   method: 'get',
   path: '/admin/demand',
   auth: 'metrics',

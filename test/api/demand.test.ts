@@ -176,12 +176,15 @@ test('draining a queue reaches requests and jobs that wait for a call slot: they
   t.is(reserved, 0n);
 });
 
-test('whoever has the token reads the demand, and nobody else', async (t) => {
-  const stack = await useStack(t, { workers: [], env: { METRICS_TOKEN: 'a-token-of-the-operator' } });
+test('whoever has a token of the operator reads the demand, and nobody else', async (t) => {
+  const adminToken = 'another-token-of-the-operator-which-is-long';
+  const env = { METRICS_TOKEN: 'a-token-of-the-operator', ADMIN_TOKEN: adminToken };
+  const stack = await useStack(t, { workers: [], env });
   const read = async (authorization?: string): Promise<number> =>
     (await fetch(`${stack.url}/v1/admin/demand`, { headers: { ...(authorization && { authorization }) } }))
       .status;
   t.is(await read('Bearer a-token-of-the-operator'), 200);
+  t.is(await read(`Bearer ${adminToken}`), 200);
   t.is(await read('Bearer another-token'), 401);
   t.is(await read(), 401);
 });

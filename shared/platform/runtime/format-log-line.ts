@@ -75,7 +75,7 @@ function isAccess(entry: Entry): boolean {
 
 /** For a failed request, also shows what was wrong, where, and the id by which its other lines can be found. */
 function formatAccess(
-  { method, path, status, durationMs, code, param, reason, requestId }: Entry,
+  { method, path, status, durationMs, code, param, reason, requestId, model, cost }: Entry,
   paint: Paint,
   hasId: boolean,
 ): string {
@@ -91,6 +91,8 @@ function formatAccess(
     ...(typeof code === 'string' ? [paint(style, code)] : []),
     ...(typeof param === 'string' ? [toPrintable(param)] : []),
     ...(typeof reason === 'string' ? [toPrintable(reason)] : []),
+    ...(typeof model === 'string' ? [toPrintable(model)] : []),
+    ...(typeof cost === 'number' && cost > 0 ? [`${cost} RUB`] : []),
     ...(typeof durationMs === 'number' ? [paint('dim', `${Math.round(durationMs)} ms`)] : []),
     ...((isFailed || hasId) && typeof requestId === 'string' ? [paint('dim', requestId)] : []),
   ];
