@@ -14,9 +14,7 @@ export interface MetricUse {
  */
 export function readMetricUses(expression: string): MetricUse[] {
   const withoutTexts = expression.replaceAll(/"[^"]*"/g, '""');
-  const grouped = [
-    ...withoutTexts.matchAll(/\b(?:by|on|ignoring|without|group_left|group_right)\s*\(([^)]*)\)/g),
-  ]
+  const grouped = [...withoutTexts.matchAll(/\b(?:by|on|group_left|group_right)\s*\(([^)]*)\)/g)]
     .flatMap(([, names]) => names!.split(','))
     .map((name) => name.trim());
   return [...withoutTexts.matchAll(/(model_gateway_\w+)(?:\{([^}]*)\})?/g)].map(([, name, matchers = '']) => {
