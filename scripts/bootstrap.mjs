@@ -9,6 +9,7 @@ import { build, isBuilt } from './bootstrap/build.mjs';
 import { withLock } from './bootstrap/lock.mjs';
 import { installPackages, isInstalled } from './bootstrap/packages.mjs';
 import { SetupError, root, say, signalPrograms } from './bootstrap/processes.mjs';
+import { fetchPrometheus, findPrometheus } from './bootstrap/prometheus-program.mjs';
 import { hasRedis, installRedis } from './bootstrap/redis-program.mjs';
 import { runRealTests } from './bootstrap/run-real-tests.mjs';
 import { runTests } from './bootstrap/run-tests.mjs';
@@ -42,6 +43,7 @@ async function prepare(command) {
     { isDone: isInstalled, work: installPackages },
     { isDone: () => !needRedis.includes(command) || hasRedis(), work: installRedis },
     { isDone: () => !isTest || findBrowser() !== null, work: installBrowser },
+    { isDone: () => !isTest || findPrometheus() !== null, work: fetchPrometheus },
     { isDone: () => isBuilt(project), work: () => build(project) },
   ];
   if (steps.every((step) => step.isDone())) return;
