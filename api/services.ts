@@ -28,6 +28,7 @@ import type { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import type { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
 import type { Batches } from '../shared/work/batches/batches.ts';
+import type { SystemReader } from './operator/conditions/system-reader.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './account-area/email-code-store.ts';
 import type { Limits } from './account-area/limits.ts';
@@ -53,6 +54,8 @@ export interface Services extends Dispatch {
   readonly log: Logger;
   readonly metrics: ProcessMetrics;
   readonly requestMetrics: RequestMetrics;
+  /** The state of the stores and the workers. */
+  readonly system: SystemReader;
   /** Whether this process has stopped to take requests. */
   isStopping: boolean;
   readonly redis: RedisClient;

@@ -41,6 +41,8 @@ export interface QueueWorkers {
   readonly alive: ReadonlySet<string>;
   /** How long ago the last heartbeat of a worker that takes work was (ms); null if no such worker is alive. */
   readonly servedAgoMs: number | null;
+  /** How many parts of these workers have failures that last until somebody fixes them. */
+  readonly faults: number;
 }
 
 interface LiveWorker {
@@ -51,6 +53,9 @@ interface LiveWorker {
 }
 
 const takesWork = ({ load }: LiveWorker): boolean => load[4] === '1';
+/** Adds up one number of the workers' loads. */
+const sumOf = (workers: readonly LiveWorker[], index: number): number =>
+  workers.reduce((total, { load }) => total + Number(load[index] ?? 0), 0);
 
 /** Which workers are alive, and the load of each, by queue. */
 export class WorkerRegistryStore {
@@ -92,6 +97,7 @@ export class WorkerRegistryStore {
         alive: new Set(workers.map(({ id }) => id)),
         servedAgoMs:
           taking.length === 0 ? null : Math.min(...taking.map(({ heartbeatAgoMs }) => heartbeatAgoMs)),
+        faults: sumOf(workers, 3),
       };
     });
   }
@@ -99,15 +105,13 @@ export class WorkerRegistryStore {
   /** The total load of a queue's live workers. */
   async sumLoads(queue: QueueName): Promise<QueueLoad> {
     const [workers] = await this.#read([queue]);
-    const sum = (index: number): number =>
-      workers!.reduce((total, { load }) => total + Number(load[index] ?? 0), 0);
     return {
       workers: workers!.length,
       taking: workers!.filter(takesWork).length,
-      active: sum(0),
-      waitingInputs: sum(1),
-      bulkRuns: sum(2),
-      faults: sum(3),
+      active: sumOf(workers!, 0),
+      waitingInputs: sumOf(workers!, 1),
+      bulkRuns: sumOf(workers!, 2),
+      faults: sumOf(workers!, 3),
     };
   }
 
