@@ -103,7 +103,8 @@ export class AlertSender {
     }
     this.#claimedAtMs = this.#nowMs();
     for (const [name, record] of claim.sent) {
-      if (isOwn(name) || (this.#unsaved.has(name) && isNewer(this.#sent.get(name), record))) continue;
+      // It may have been read before this process stored its own, or Redis may have lost that.
+      if (isOwn(name) || isNewer(this.#sent.get(name), record)) continue;
       this.#sent.set(name, record);
       this.#unsaved.delete(name);
     }

@@ -17,7 +17,7 @@ export type SentAlerts = ReadonlyMap<ConditionName, SentRecord>;
 
 /** How it is stored: `on since began ended`. */
 export const formatRecord = ({ isOn, sinceMs, beganAtMs, endedAtMs }: SentRecord): string =>
-  `${isOn ? 'on' : 'off'} ${sinceMs} ${beganAtMs} ${endedAtMs}`;
+  [isOn ? 'on' : 'off', ...[sinceMs, beganAtMs, endedAtMs].map(Math.round)].join(' ');
 
 /** Reads stored records. Ignores conditions and formats of other releases. */
 export function parseSent(fields: readonly string[]): Map<ConditionName, SentRecord> {

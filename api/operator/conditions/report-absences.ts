@@ -10,7 +10,7 @@ export function reportAbsences(board: ConditionBoard): AbsenceReport {
         { name: 'no_workers', key: queue },
         {
           subject: queue,
-          sinceMs: Date.now() - absence.unservedMs,
+          sinceMs: Math.round(Date.now() - absence.unservedMs),
           labels: { queue },
           fields: { unservedSeconds, waiting: absence.waiting, refused },
         },

@@ -115,6 +115,22 @@ test.serial(
   },
 );
 
+test.serial('a record that was read before an alert was noted does not make it due again', async (t) => {
+  const receiver = new Receiver();
+  const process = startProcess(t, receiver);
+  process.isOn = true;
+  await process.update();
+  await waitFor('the alert to be noted', readRecord);
+  const stale = (await readRecord())!;
+  process.isOn = false;
+  process.nowMs += 1_000;
+  await process.update();
+  await waitFor('the end to be noted', async () => (await readRecord())?.startsWith('off'));
+  await redis().hset(redisKeys.sentAlerts, 'redis_memory', stale);
+  for (let i = 0; i < 3; i++) await process.update();
+  t.deepEqual(receiver.received, [begin, end]);
+});
+
 test.serial('a process that stops lets another one send at once', async (t) => {
   const receiver = new Receiver();
   const [first, second] = [startProcess(t, receiver), startProcess(t, receiver)];

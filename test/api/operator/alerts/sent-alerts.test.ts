@@ -39,6 +39,7 @@ test('a clock that was ahead for a while does not silence alerts', (t) => {
 
 test('records are read as they were written, and unknown ones are ignored', (t) => {
   const record = { isOn: true, sinceMs: 1, beganAtMs: 2, endedAtMs: 3 };
+  t.is(formatRecord({ ...record, sinceMs: 1.4 }), formatRecord(record));
   const fields = ['no_workers', formatRecord(record), 'unknown', 'on 1 2 3', 'redis_memory', 'on 1', 'odd'];
   t.deepEqual([...parseSent(fields)], [['no_workers', record]]);
 });
