@@ -20,7 +20,7 @@ interface Texts {
   readonly title: (subjects: readonly string[]) => string;
   /** What it means for callers, what to do, and where to look. */
   readonly advice: string;
-  /** What is so again, as a sentence. */
+  /** What is so again, in a few words. */
   readonly end: string;
 }
 
@@ -29,6 +29,8 @@ function enumerate(names: readonly string[]): string {
   const last = names.at(-1) ?? '';
   return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`;
 }
+
+const capitalize = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}`;
 
 const plain = (text: string) => (): string => text;
 
@@ -39,38 +41,38 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
   redis_unreachable: {
     title: plain('Redis does not respond'),
     advice:
-      'No request is accepted: callers get a 503 and are not charged. Check that Redis runs, and that REDIS_URL leads ' +
-      'to it from the api processes. The gateway recovers by itself when Redis is back. This alert comes from one api ' +
-      'process; the others send their own.',
-    end: 'Redis responds again, and requests are accepted.',
+      'No request is accepted: callers get a 503 and are not charged. Check that Redis runs, that its disk is not full, and ' +
+      'that REDIS_URL leads to it from the api processes. The gateway recovers by itself when Redis is back. This alert ' +
+      'comes from one api process; the others send their own.',
+    end: 'Redis responds again',
   },
   redis_memory: {
     title: plain('Redis has no memory left'),
     advice:
       'Once its memory is full, Redis refuses writes, and callers get a 503. Raise maxmemory, or find what uses the ' +
       'memory: "admin queue status" shows waiting work, and the metrics of the ledger show what is not written yet.',
-    end: 'Redis has memory again.',
+    end: 'Redis has memory again',
   },
   redis_evicts: {
     title: plain('Redis may delete keys'),
     advice:
       'When its memory is full, this Redis deletes balances, reservations and jobs, so money and work can be lost. Set ' +
       'maxmemory-policy to noeviction.',
-    end: 'Redis no longer deletes keys when its memory is full.',
+    end: 'Redis no longer deletes keys',
   },
   no_workers: {
     title: (subjects) => `no worker for ${queues(subjects)}`,
     advice:
       'Callers of its models get a 503, and jobs wait. Start a worker (npm run worker), or look at the logs of those ' +
       'that run: they say why they take no work. "admin queue status" shows how much waits.',
-    end: 'Each queue has a worker again.',
+    end: 'each queue has a worker again',
   },
   worker_faults: {
     title: (subjects) => `workers for ${queues(subjects)} report failures`,
     advice:
       'A part of a worker fails until somebody fixes it, such as a missing permission or a ledger entry that cannot be ' +
       'read. Look for "fails until this is fixed" in the logs of the workers: the line says what to do.',
-    end: 'No worker reports failures any more.',
+    end: 'no worker reports failures any more',
   },
   ledger_behind: {
     title: plain('the ledger is not written to MongoDB'),
@@ -78,21 +80,21 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
       'Requests are served, and balances are right, but the history and the statistics lag. If it goes on, the ledger in ' +
       'Redis becomes full, and callers get a 503. Check that MongoDB accepts writes and that workers run; their logs say ' +
       'why the ledger pauses.',
-    end: 'The ledger is written to MongoDB again.',
+    end: 'the ledger is written to MongoDB again',
   },
   mongodb_unreachable: {
     title: plain('MongoDB does not respond'),
     advice:
       'Callers with recently used keys are served; other keys, histories and the account area get a 503. Check that ' +
       'MongoDB runs and has a primary, and that MONGODB_URL leads to it from the api processes.',
-    end: 'MongoDB responds again.',
+    end: 'MongoDB responds again',
   },
   storage_unreachable: {
     title: plain('the object store does not respond'),
     advice:
       'Links to images, uploads and batches get a 503; everything else works. Check that the server of S3_ENDPOINT runs, ' +
       'that the bucket S3_BUCKET exists, and that the credentials are right.',
-    end: 'The object store responds again.',
+    end: 'the object store responds again',
   },
   upstream_key_refused: {
     title: (subjects) =>
@@ -101,7 +103,7 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
       'The key is not used meanwhile. Without another key or route, callers of its models get a 502. Check whether the key ' +
       'is valid, has credit and may use the model. "admin upstream list" shows the reason; after you have fixed it, ' +
       '"admin upstream reset" uses the key at once.',
-    end: 'No upstream refuses a key any more.',
+    end: 'no upstream refuses a key any more',
   },
 };
 
@@ -121,7 +123,7 @@ export function describeBegin(
       type: 'alert.begin',
       condition: name,
       since,
-      text: `${what[0]!.toUpperCase()}${what.slice(1)}, since ${since}. ${advice} ${where}`,
+      text: `${capitalize(what)}, since ${since}. ${advice} ${where}`,
     },
   };
 }
@@ -131,7 +133,12 @@ export function describeEnd(name: ConditionName, sinceMs: number): Alert {
   const since = new Date(sinceMs).toISOString();
   const { end } = texts[name];
   return {
-    subject: `ended: ${end.slice(0, -1)}`,
-    body: { type: 'alert.end', condition: name, since, text: `${end} The problem began at ${since}.` },
+    subject: `ended: ${end}`,
+    body: {
+      type: 'alert.end',
+      condition: name,
+      since,
+      text: `${capitalize(end)}. The problem began at ${since}.`,
+    },
   };
 }
