@@ -16,9 +16,9 @@ export function reportAbsences(board: ConditionBoard): AbsenceReport {
         },
       );
     },
-    ended(queue, absence, isUsed) {
+    ended(queue, absence, isServed) {
       const id = { name: 'no_workers', key: queue } as const;
-      if (isUsed) board.end(id, toFields(absence));
+      if (isServed) board.end(id, toFields(absence));
       else board.end(id, {}, 'queue without a worker is no longer used');
     },
     known: () => board.settle('no_workers'),

@@ -33,8 +33,8 @@ export interface Absence {
 /** Is told which queues in use have had no worker for too long, once when it begins and once when it ends. */
 export interface AbsenceReport {
   began(queue: QueueName, absence: Absence): void;
-  /** @param isUsed whether a worker serves the queue again; otherwise no model of the catalog needs it any more */
-  ended(queue: QueueName, absence: Absence, isUsed: boolean): void;
+  /** @param isServed whether a worker serves the queue again; otherwise no model of the catalog needs it any more */
+  ended(queue: QueueName, absence: Absence, isServed: boolean): void;
   /** Called with each look-up from which on it is known which queues have no worker. */
   known(): void;
 }
@@ -133,21 +133,15 @@ export class WorkerAbsence {
     const state = this.#stateOf(queue);
     const nowMs = this.#nowMs();
     const { report, noWorkerTimeoutMs, countWaiting, queuesInUse } = this.#details;
-    const absence = {
-      unservedMs: nowMs - state.servedAtMs,
-      waiting: countWaiting(queue),
-      refused: state.rejected,
-    };
-    if (servedAgoMs !== null) state.servedAtMs = Math.max(state.servedAtMs, nowMs - servedAgoMs);
-    const isUsed = queuesInUse().has(queue) || absence.waiting > 0;
-    const isOver = servedAgoMs !== null || !isUsed;
-    if (state.isReported) {
-      if (!isOver) return;
-      report.ended(queue, absence, isUsed);
-    } else {
-      if (isOver || (this.findUnservedMs(queue) ?? 0) <= noWorkerTimeoutMs) return;
-      report.began(queue, absence);
-    }
+    const unservedMs = nowMs - state.servedAtMs;
+    const describe = (): Absence => ({ unservedMs, waiting: countWaiting(queue), refused: state.rejected });
+    const isServed = servedAgoMs !== null;
+    if (isServed) state.servedAtMs = Math.max(state.servedAtMs, nowMs - servedAgoMs);
+    if (!state.isReported && (isServed || (this.findUnservedMs(queue) ?? 0) <= noWorkerTimeoutMs)) return;
+    const isOver = isServed || (!queuesInUse().has(queue) && countWaiting(queue) === 0);
+    if (isOver !== state.isReported) return;
+    if (isOver) report.ended(queue, describe(), isServed);
+    else report.began(queue, describe());
     state.isReported = !isOver;
     state.rejected = 0;
   }

@@ -40,8 +40,8 @@ function setUp(queuesInUse: readonly QueueName[] = ['chat', 'image', 'embedding'
       countWaiting: (queue) => (queue === 'image' && inUse.has(queue) ? 3 : 0),
       report: {
         began: (queue, absence) => reports.push([`began ${queue}`, absence]),
-        ended: (queue, absence, isUsed) =>
-          reports.push([`${isUsed ? 'ended' : 'no longer used:'} ${queue}`, absence]),
+        ended: (queue, absence, isServed) =>
+          reports.push([`${isServed ? 'ended' : 'no longer used:'} ${queue}`, absence]),
         known: () => (known += 1),
       },
     },
