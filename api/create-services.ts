@@ -26,6 +26,7 @@ import { FileStore } from '../shared/work/files/file-store.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
+import { SystemReader } from './operator/conditions/system-reader.ts';
 import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
 import { readFromRedis } from './http/request/read-turns.ts';
@@ -87,6 +88,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     metrics,
     requestMetrics: new RequestMetrics(metrics),
     demand: new RecentReading('reading the demand', () => readDemand({ redis, catalog })),
+    system: new SystemReader({ redis, mongo, objects, catalog, workers: dispatch.workers }),
     isStopping: false,
     redis,
     mongo,

@@ -31,6 +31,9 @@ import { corsHeaders } from './http/middleware/cors.ts';
 import type { ApiMiddleware } from './http/request/context.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
 import type { QueueBoard } from './queue-board/queue-board.ts';
+import { ConditionBoard } from './operator/conditions/condition-board.ts';
+import { ignoreAbsences, reportAbsences } from './operator/conditions/report-absences.ts';
+import { watchConditions } from './operator/alerts/watch-conditions.ts';
 import type { Services } from './services.ts';
 
 export interface RunningApi extends Running {
@@ -56,11 +59,13 @@ export async function startApi(
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
   const requestStats = new RequestStatsRecorder(requestStatsStore, log);
+  const board = new ConditionBoard(metrics, log);
   const runningDispatch = createDispatch(stores, {
     responseMemory,
     requestStats,
     usageMetrics: new UsageMetrics(metrics),
     noWorkerTimeoutMs: options.noWorkerTimeoutMs,
+    absenceReport: config.expectsWorkers ? reportAbsences(board) : ignoreAbsences(board),
     log,
   });
   const { dispatch, reservations } = runningDispatch;
@@ -100,12 +105,14 @@ export async function startApi(
     setImmediate(loadTokenizer);
     setImmediate(loadTokenDecoder);
   }
+  const conditions = watchConditions(services, board, options);
   log.info({ url }, 'api ready');
 
   return {
     url,
     async stop() {
       services.isStopping = true;
+      await conditions.stop();
       await Promise.all([connections.stop(), runningDispatch.drain()]);
       await queueBoard?.close();
       await runningDispatch.close();

@@ -30,6 +30,7 @@ import type { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import type { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
 import type { Batches } from '../shared/work/batches/batches.ts';
+import type { SystemReader } from './operator/conditions/system-reader.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './account-area/email-code-store.ts';
 import type { Limits } from './account-area/limits.ts';
@@ -57,6 +58,8 @@ export interface Services extends Dispatch {
   readonly requestMetrics: RequestMetrics;
   /** What waits and runs in all processes together. */
   readonly demand: RecentReading<Demand>;
+  /** The state of the stores and the workers. */
+  readonly system: SystemReader;
   /** Whether this process has stopped to take requests. */
   isStopping: boolean;
   readonly redis: RedisClient;

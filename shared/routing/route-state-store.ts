@@ -2,6 +2,7 @@ import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
 import { listCandidates, type RouteCandidate } from './route-candidate.ts';
+import { parseCooldown } from './cooldowns.ts';
 import { cooldownFields, slotsOf } from './candidate-keys.ts';
 import type { CatalogRoute, CatalogUpstream } from '../catalog/catalog-schema.ts';
 
@@ -106,9 +107,8 @@ function readCooldown(
   isForAll: boolean,
 ): CandidateState['cooldown'] {
   const entries = texts.flatMap((text) => {
-    const [, untilMs, reason = ''] = /^(\d+) (.*)$/s.exec(text ?? '') ?? [];
-    const forMs = Number(untilMs ?? 0) - nowMs;
-    return forMs > 0 ? [{ forMs, reason, isForAll }] : [];
+    const cooldown = parseCooldown(text, nowMs);
+    return cooldown === null ? [] : [{ ...cooldown, isForAll }];
   });
   return entries.sort((a, b) => b.forMs - a.forMs)[0] ?? null;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ReservationStore, type HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { FairBudget } from '../../../shared/fairness/fair-budget.ts';
-import { queueOfModel, type EmbeddingJob, type ImageJob } from '../../../shared/work/queue/job-kinds.ts';
+import type { EmbeddingJob, ImageJob } from '../../../shared/work/queue/job-kinds.ts';
 import { JobQueue } from './job-queue.ts';
 import type { Lane } from '../../../shared/work/queue/fair-share.ts';
 import { ReadyQueue } from '../../../shared/work/queue/ready-queue.ts';
@@ -21,6 +21,8 @@ import { FactsInbox } from '../replies/facts-inbox.ts';
 import { failPendingReplies } from '../replies/fail-pending-replies.ts';
 import { StoredResponses } from '../stored-responses/stored-responses.ts';
 import { PendingReplies } from '../replies/pending-replies.ts';
+import type { AbsenceReport } from '../replies/worker-absence.ts';
+import { listQueuesInUse } from './queues-in-use.ts';
 
 /** Dispatches requests to workers and waits for their replies. */
 export interface Dispatch {
@@ -59,19 +61,21 @@ export interface DispatchOptions {
   readonly usageMetrics: UsageMetrics;
   /** How long a queue may be without a worker before its callers get an error. */
   readonly noWorkerTimeoutMs: number;
+  readonly absenceReport: AbsenceReport;
   readonly log: Logger;
 }
 
 export function createDispatch(
   stores: Stores,
-  { responseMemory, requestStats, usageMetrics, noWorkerTimeoutMs, log }: DispatchOptions,
+  { responseMemory, requestStats, usageMetrics, noWorkerTimeoutMs, absenceReport, log }: DispatchOptions,
 ): RunningDispatch {
   const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects, catalog } = stores;
   const workers = new WorkerRegistryStore(redis);
   const facts = new FactsInbox();
   const absence = {
-    queuesInUse: () => new Set(catalog.current.models.map(({ type }) => queueOfModel(type))),
+    queuesInUse: () => listQueuesInUse(catalog),
     noWorkerTimeoutMs,
+    report: absenceReport,
   };
   const id = randomUUID();
   const replies = new PendingReplies(

@@ -51,6 +51,9 @@ export const Environment = Type.Object({
   METRICS_TOKEN: Type.Optional(Type.String()),
   ADMIN_TOKEN: Type.Optional(Type.String()),
   METRICS_PORT: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+  ALERT_WEBHOOK_URL: Address('webhook-url'),
+  ALERT_EMAIL: Address('mail-address'),
+  MIN_WORKERS: Type.Integer({ default: 1, minimum: 0, maximum: 10_000 }),
   SUPPORT_EMAIL: Address('mail-address'),
   SMTP_URL: Address('smtp-url'),
   MAIL_FROM: Type.String({ default: `${defaultServiceName} <no-reply@localhost>`, format: 'mail-sender' }),
@@ -129,6 +132,14 @@ export interface Config {
   readonly adminToken: string | null;
   /** Where a worker listens for probes and scrapes. Null if it does not listen. */
   readonly metricsPort: number | null;
+  /** Where operators are told what is wrong. Either may be null. */
+  readonly alerts: {
+    /** May contain a secret. */
+    readonly webhookUrl: string | null;
+    readonly email: string | null;
+  };
+  /** Whether a queue without a worker is a problem. If not, workers are started when there is work. */
+  readonly expectsWorkers: boolean;
   /** Unfinished batches of an account. */
   readonly maxUnfinishedBatches: number;
   readonly defaultRpm: number;
@@ -285,6 +296,11 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     metricsToken: values.METRICS_TOKEN ?? null,
     adminToken: values.ADMIN_TOKEN ?? null,
     metricsPort: values.METRICS_PORT ?? null,
+    alerts: Object.freeze({
+      webhookUrl: values.ALERT_WEBHOOK_URL ?? null,
+      email: values.ALERT_EMAIL ?? null,
+    }),
+    expectsWorkers: values.MIN_WORKERS > 0,
     maxUnfinishedBatches: values.MAX_UNFINISHED_BATCHES,
     defaultRpm: values.DEFAULT_RPM,
     smtpUrl: values.SMTP_URL ?? null,

@@ -184,6 +184,10 @@ export const redisKeys = {
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,
   /** String: the worker that deletes expired images now; seconds. */
   fileSweepLease: 'mg:file-sweep-lease',
+  /** String: the api process that sends alerts now; seconds. */
+  alertLease: 'mg:{alerts}:lease',
+  /** Hash: name of a condition → what operators were last told about it, and when. No TTL; one field a condition. */
+  sentAlerts: 'mg:{alerts}:sent',
   /** Set: ids of the models that an administrator has disabled. */
   disabledModels: 'mg:disabled-models',
 

@@ -51,6 +51,8 @@ export interface QueueWorkers {
   readonly alive: ReadonlySet<string>;
   /** How long ago the last heartbeat of a worker that takes work was (ms); null if no such worker is alive. */
   readonly servedAgoMs: number | null;
+  /** How many parts of these workers have failures that last until somebody fixes them. */
+  readonly faults: number;
 }
 
 interface LiveWorker {
@@ -152,6 +154,7 @@ export class WorkerRegistryStore {
         alive: new Set(workers.map(({ id }) => id)),
         servedAgoMs:
           taking.length === 0 ? null : Math.min(...taking.map(({ heartbeatAgoMs }) => heartbeatAgoMs)),
+        faults: workers.reduce((sum, { load }) => sum + load.faults, 0),
       };
     });
   }

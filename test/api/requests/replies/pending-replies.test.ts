@@ -7,6 +7,7 @@ import {
 } from '../../../../api/requests/replies/find-lost-replies.ts';
 import { FactsInbox } from '../../../../api/requests/replies/facts-inbox.ts';
 import { PendingReplies } from '../../../../api/requests/replies/pending-replies.ts';
+import type { Absence } from '../../../../api/requests/replies/worker-absence.ts';
 import type { PendingReply } from '../../../../api/requests/replies/pending-reply.ts';
 import type { AppError } from '../../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
@@ -65,6 +66,8 @@ interface Setup {
   readonly advance: (ms: number) => void;
   /** The log lines of the process. */
   readonly lines: readonly LogLine[];
+  /** Reports of queues without a worker. */
+  readonly absences: readonly (Absence & { readonly queue: QueueName })[];
 }
 
 async function setUp(t: ExecutionContext): Promise<Setup> {
@@ -73,6 +76,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   const registry = new WorkerRegistryStore(redis);
   let nowMs = 0;
   const captured = captureLog();
+  const absences: (Absence & { readonly queue: QueueName })[] = [];
   const memory = new FairBudget({ capacity: 512_000_000 });
   const replies = new PendingReplies(
     randomUUID(),
@@ -81,7 +85,15 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
     registry,
     memory,
     captured.log,
-    { queuesInUse: () => new Set(['chat', 'image'] as const), noWorkerTimeoutMs: 15_000 },
+    {
+      queuesInUse: () => new Set(['chat', 'image'] as const),
+      noWorkerTimeoutMs: 15_000,
+      report: {
+        began: (queue, absence) => absences.push({ queue, ...absence }),
+        ended: () => undefined,
+        known: () => undefined,
+      },
+    },
     new FactsInbox(),
     () => nowMs,
   );
@@ -101,6 +113,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
     replies,
     abandoned,
     lines: captured.lines,
+    absences,
     wait({
       requestId = randomUUID(),
       hasReservation = true,
@@ -410,15 +423,15 @@ test('a queue that has had no worker for 15 s refuses new requests immediately, 
   let checks = 0;
   setup.registry.findWorkers = (queues) => {
     checks += 1;
-    return Promise.resolve(queues.map(() => ({ alive: new Set<string>(), servedAgoMs })));
+    return Promise.resolve(queues.map(() => ({ alive: new Set<string>(), servedAgoMs, faults: 0 })));
   };
   const callers = [setup.wait({ queue: 'chat' }), setup.wait({ queue: 'chat' })];
   setup.advance(15_001);
   const failed = { failed: 'service_unavailable' };
   t.deepEqual(await Promise.all(callers), [failed, failed]);
   t.like(
-    setup.lines.find(({ queue }) => queue === 'chat'),
-    { level: 50, msg: 'no live worker for queue', waiting: 2 },
+    setup.absences.find(({ queue }) => queue === 'chat'),
+    { waiting: 2, refused: 0 },
   );
   await t.throwsAsync(setup.wait({ queue: 'chat' }), { code: 'service_unavailable' });
   servedAgoMs = 0;

@@ -92,6 +92,20 @@ test('by default mail has a sender and no server, and new users get only free re
   t.is(config.captchaMode, 'on');
 });
 
+test('alerts are off unless they have a receiver, and workers are expected unless there may be none', (t) => {
+  const config = loadConfig(complete);
+  t.deepEqual(config.alerts, { webhookUrl: null, email: null });
+  t.true(config.expectsWorkers);
+  const set = loadConfig({
+    ...complete,
+    ALERT_WEBHOOK_URL: 'http://10.0.0.1:9093/alerts',
+    ALERT_EMAIL: 'ops@example.com',
+    MIN_WORKERS: '0',
+  });
+  t.deepEqual(set.alerts, { webhookUrl: 'http://10.0.0.1:9093/alerts', email: 'ops@example.com' });
+  t.false(set.expectsWorkers);
+});
+
 test('mail and sign-up settings are read, with roubles exact to the nano-rouble', (t) => {
   const config = loadConfig({
     ...complete,
@@ -124,6 +138,11 @@ test('invalid settings of mail and sign-up are reported', (t) => {
     ['MAIL_FROM', 'Gateway'],
     ['MAIL_FROM', 'a@b.example, c@d.example'],
     ['SUPPORT_EMAIL', 'nobody'],
+    ['ALERT_EMAIL', 'ops@example.com, others@example.com'],
+    ['ALERT_EMAIL', 'ops@example.com\r\nBcc: eve@example.com'],
+    ['ALERT_EMAIL', 'ops@exam\r\nple.com'],
+    ['ALERT_EMAIL', 'ops@example.com\n'],
+    ['MIN_WORKERS', '-1'],
     ['SIGNUP', 'maybe'],
     ['SIGNUP_BALANCE', '-1'],
     ['SIGNUP_BALANCE', '1e3'],

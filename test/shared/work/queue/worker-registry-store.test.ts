@@ -38,7 +38,7 @@ test('a worker that cannot take work is alive for what it runs, but its queue co
   const registry = new WorkerRegistryStore(redis());
   await registry.beat('embedding', 'stuck', { ...idleLoad, isTaking: false });
   const find = async () => (await registry.findWorkers(['embedding']))[0]!;
-  t.deepEqual(await find(), { alive: new Set(['stuck']), servedAgoMs: null });
+  t.deepEqual(await find(), { alive: new Set(['stuck']), servedAgoMs: null, faults: 0 });
   t.like(await registry.sumLoads('embedding'), { workers: 1, taking: 0 });
   await registry.beat('embedding', 'taking', idleLoad);
   const { alive, servedAgoMs } = await find();

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url';
 import { createTransport } from 'nodemailer';
-import { isMailAddress, type MailSender } from '../../../shared/platform/config/mail-sender.ts';
-import { isLoopbackHost } from '../../../shared/platform/runtime/address-class.ts';
+import { isMailAddress, type MailSender } from '../config/mail-sender.ts';
+import { isLoopbackHost } from '../runtime/address-class.ts';
 
 export interface SmtpTimeouts {
   readonly connectMs: number;
@@ -33,7 +33,8 @@ export interface OutgoingMail {
   readonly messageId: string;
   readonly subject: string;
   readonly text: string;
-  readonly html: string;
+  /** Mails without it are plain text. */
+  readonly html?: string;
 }
 
 /** The mail was not sent. The error message does not quote the server, whose replies may contain the address. */
@@ -73,8 +74,8 @@ export function createSmtpClient({
     socketTimeout: timeouts.silenceMs,
     maxConnections,
     maxMessages: maxMailsPerConnection,
-    // Lets nodemailer try once more if the server has closed a pooled connection. All further attempts are made through
-    // the mail queue.
+    // Lets nodemailer try once more if the server has closed a pooled connection. Callers make all further
+    // attempts.
     maxRequeues: 1,
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -89,7 +90,7 @@ export function createSmtpClient({
           to: { name: '', address: recipient },
           subject,
           text,
-          html,
+          ...(html === undefined ? {} : { html }),
           messageId: `<${messageId}>`,
           // RFC 3834: prevents out-of-office replies. Exchange only supports the second header.
           headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },

@@ -2,11 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { SMTPServer } from 'smtp-server';
-import {
-  createSmtpClient,
-  readServer,
-  SendingFailed,
-} from '../../../../workers/deliveries/mail/smtp-client.ts';
+import { createSmtpClient, readServer, SendingFailed } from '../../../../shared/platform/mail/smtp-client.ts';
 
 test('with a password, another machine is only used over TLS; without a password, TLS is used if the server offers it', (t) => {
   const login = { user: 'ann@mail.example', pass: 'p/#s' };
