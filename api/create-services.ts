@@ -144,7 +144,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };
-  watchDemand(metrics, services.demand);
+  watchDemand(metrics, { demand: services.demand, catalog });
   watchUpstreams(metrics, { redis, catalog });
   watchBudgets(metrics, {
     requests: services.requestMemory,

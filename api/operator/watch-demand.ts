@@ -1,7 +1,10 @@
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
+import { batchStatuses } from '../../shared/contract/batch-terms.ts';
 import type { ProcessMetrics } from '../../shared/platform/metrics/process-metrics.ts';
 import type { RecentReading } from './recent-reading.ts';
 import type { Demand, WorkDemand } from '../../shared/work/demand/demand.ts';
-import { queueNames } from '../../shared/work/queue/job-kinds.ts';
+import { callClasses } from '../../shared/work/queue/call-class.ts';
+import { queueNames, queueOfModel } from '../../shared/work/queue/job-kinds.ts';
 
 const workLabels = ['queue', 'model', 'class'] as const;
 
@@ -24,18 +27,31 @@ const workGauges: readonly (readonly [name: string, help: string, value: (work: 
   ],
 ];
 
+export interface DemandMetricsSources {
+  readonly demand: RecentReading<Demand>;
+  readonly catalog: Pick<CatalogStore, 'current'>;
+}
+
 /**
  * Shows the work of the whole gateway. Each process that does so reads the same figures, so they must not be added up.
  */
-export function watchDemand(metrics: ProcessMetrics, demand: RecentReading<Demand>): void {
+export function watchDemand(
+  metrics: ProcessMetrics,
+  { demand, catalog }: DemandMetricsSources,
+): void {
   for (const [name, help, valueOf] of workGauges)
     metrics.gauge(
       {
         name,
         help,
+        aggregator: 'first',
         async collect() {
           this.reset();
           await demand.use(({ work }) => {
+            // Work that ends must not leave a gap in a chart.
+            for (const { id, type } of catalog.current.models)
+              for (const callClass of callClasses)
+                this.set({ queue: queueOfModel(type), model: id, class: callClass }, 0);
             for (const one of work) {
               const { queue, model, callClass } = one;
               this.inc({ queue, model, class: callClass }, valueOf(one));
@@ -48,6 +64,7 @@ export function watchDemand(metrics: ProcessMetrics, demand: RecentReading<Deman
   metrics.gauge(
     {
       name: 'workers',
+      aggregator: 'first',
       help: 'Workers that take work off a queue, by the version that they run.',
       async collect() {
         this.reset();
@@ -64,11 +81,12 @@ export function watchDemand(metrics: ProcessMetrics, demand: RecentReading<Deman
   metrics.gauge(
     {
       name: 'batches',
+      aggregator: 'first',
       help: 'Batches by status: the unfinished ones, and those that have ended since the beginning.',
       async collect() {
         this.reset();
         await demand.use(({ batches }) => {
-          for (const [status, count] of batches) this.set({ status }, count);
+          for (const status of batchStatuses) this.set({ status }, batches.get(status) ?? 0);
         });
       },
     },

@@ -46,6 +46,7 @@ export function watchUpstreams(metrics: ProcessMetrics, sources: UpstreamSources
       {
         name,
         help,
+        aggregator: 'first',
         async collect() {
           this.reset();
           await states.use((all) => {

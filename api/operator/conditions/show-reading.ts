@@ -1,4 +1,5 @@
 import type { ProcessMetrics } from '../../../shared/platform/metrics/process-metrics.ts';
+import { ledgerStreamBound } from '../../../shared/money/admit-script.ts';
 import type { SystemReading } from './system-reading.ts';
 
 /**
@@ -12,6 +13,7 @@ export function showReading(metrics: ProcessMetrics, last: () => SystemReading |
       {
         name,
         help,
+        aggregator: 'first',
         collect: () => {
           const reading = last();
           // What is unknown must not look like zero.
@@ -25,9 +27,21 @@ export function showReading(metrics: ProcessMetrics, last: () => SystemReading |
   show('ledger_lag_seconds', 'The age of the oldest of them; 0 if there is none.', ({ ledger }) =>
     ledger === null ? undefined : ledger.oldestMs / 1_000,
   );
+  show(
+    'ledger_stream_entries',
+    'Ledger entries of the shard that has most of them.',
+    ({ ledger }) => ledger?.maxShardEntries,
+  );
+  metrics
+    .gauge(
+      { name: 'ledger_stream_bound', aggregator: 'first', help: 'At this many entries of a shard, its requests are refused.' },
+      [],
+    )
+    .set(ledgerStreamBound);
   const refused = metrics.gauge(
     {
       name: 'upstream_keys_refused',
+      aggregator: 'first',
       help: 'How many of its keys an upstream refuses.',
       collect: () => {
         refused.reset();
