@@ -55,6 +55,7 @@ export interface ServicesParts {
   readonly config: Config;
   readonly stores: Stores;
   readonly metrics: ProcessMetrics;
+  readonly writeMetrics: Services['writeMetrics'];
   readonly dispatch: Dispatch;
   readonly responseMemory: FairBudget;
   readonly requestStatsStore: RequestStatsStore;
@@ -70,7 +71,8 @@ export interface RunningServices {
 
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
-  const { config, stores, metrics, dispatch, responseMemory, requestStatsStore, options, log } = parts;
+  const { config, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore, options, log } =
+    parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
@@ -81,6 +83,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     config,
     log,
     metrics,
+    writeMetrics,
     requestMetrics: new RequestMetrics(metrics),
     isStopping: false,
     redis,

@@ -29,6 +29,7 @@ import { createDispatch } from './requests/dispatch/create-dispatch.ts';
 import { findMemoryBlockers } from './requests/replies/response-memory.ts';
 import { corsHeaders } from './http/middleware/cors.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
+import type { ProcessGroup } from './process-group.ts';
 import type { Services } from './services.ts';
 
 export interface RunningApi extends Running {
@@ -40,17 +41,22 @@ const maxBodyLimitBytes = Math.max(
   ...Object.values<Operation>(operations).map((operation) => operation.bodyLimitBytes ?? 0),
 );
 
-/** Starts an api process: opens its stores, creates its services and listens. */
+/**
+ * Starts an api process: opens its stores, creates its services and listens.
+ * @param processGroup if it shares its port with other processes
+ */
 export async function startApi(
   config: Config,
   env: NodeJS.ProcessEnv,
   log: Logger,
   overrides: Partial<ApiOptions> = {},
+  processGroup: ProcessGroup | null = null,
 ): Promise<RunningApi> {
   const options = { ...defaultApiOptions, ...overrides };
   const stores = await openStores(config, env, log);
   const { redis, subscriber, hotAccounts, catalog } = stores;
   const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
+  processGroup?.shareMetrics(metrics);
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
   const requestStats = new RequestStatsRecorder(requestStatsStore, log);
@@ -66,6 +72,7 @@ export async function startApi(
     config,
     stores,
     metrics,
+    writeMetrics: () => processGroup?.writeMetrics() ?? metrics.write(),
     dispatch,
     responseMemory,
     requestStatsStore,

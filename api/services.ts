@@ -52,6 +52,11 @@ export interface Services extends Dispatch {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics: ProcessMetrics;
+  /**
+   * The metrics that this process shows: its own, or those of all api processes that share its port.
+   * @throws AppError `service_unavailable`
+   */
+  readonly writeMetrics: () => Promise<string>;
   readonly requestMetrics: RequestMetrics;
   /** Whether this process has stopped to take requests. */
   isStopping: boolean;

@@ -1,3 +1,5 @@
+import { demandPath } from './read-demand.ts';
+
 /** Wraps text in a terminal escape sequence, or leaves it unchanged if there is no terminal. */
 export type Paint = (style: 'dim' | 'bold' | 'red' | 'yellow' | 'green' | 'cyan', text: string) => string;
 
@@ -32,7 +34,7 @@ export function formatLogLine(part: string, line: string, paint: Paint): string 
   if (entry === null)
     return line.trim() === '' ? null : `${prefix(part, new Date(), paint)} ${line.trimEnd()}`;
   const level = String(entry['level']);
-  if (!shownLevels.includes(level)) return null;
+  if (!shownLevels.includes(level) || isOwnRequest(entry)) return null;
   const time = new Date(typeof entry['time'] === 'string' ? entry['time'] : Date.now());
   const text = isAccess(entry) ? formatAccess(entry, paint) : formatEntry(entry, level, paint);
   return `${prefix(part, time, paint)} ${text}`;
@@ -57,6 +59,11 @@ function prefix(part: string, time: Date, paint: Paint): string {
 
 function isAccess(entry: Entry): boolean {
   return entry['msg'] === accessMessage && 'path' in entry && typeof entry['status'] === 'number';
+}
+
+/** `npm start` itself asks for the demand once a second, which nobody needs to see. */
+function isOwnRequest(entry: Entry): boolean {
+  return isAccess(entry) && entry['path'] === demandPath && entry['status'] === 200;
 }
 
 /** For a failed request, also shows what was wrong, where, and the id by which its other lines can be found. */

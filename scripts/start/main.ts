@@ -1,8 +1,8 @@
 import { logUncaught } from '../../shared/platform/runtime/log-uncaught.ts';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
-import { rejectArguments } from '../../shared/platform/runtime/reject-arguments.ts';
 import { ConsoleOutput } from './console-output.ts';
 import { startGateway } from './start-gateway.ts';
+import { readStartOptions } from './start-options.ts';
 import { PartFailed } from './supervise.ts';
 
 logUncaught('supervisor', { fd: 2 });
@@ -12,8 +12,8 @@ process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
 try {
-  rejectArguments(process.argv.slice(2), 'npm start');
-  await startGateway(process.env, new ConsoleOutput(process.stdout));
+  const options = readStartOptions(process.argv.slice(2));
+  await startGateway(process.env, options, new ConsoleOutput(process.stdout));
 } catch (error) {
   const isExpected = error instanceof ConfigError || error instanceof PartFailed;
   process.stderr.write(

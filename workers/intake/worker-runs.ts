@@ -20,6 +20,10 @@ export class WorkerRuns {
     return this.#all.flatMap((runs) => Array.from(runs.requests(), ({ accountId }) => accountId));
   }
 
+  get size(): number {
+    return this.#all.reduce((total, runs) => total + runs.size, 0);
+  }
+
   interactiveRequests(): RunningRequest[] {
     return [...this.byQueue.values()].flatMap((runs) => [...runs.requests()]);
   }

@@ -47,6 +47,17 @@ export function createLogger(role: string, level: string): Logger {
   return log;
 }
 
+/** Creates a logger whose JSON lines go to `write`. */
+export function createLoggerTo(write: (line: string) => void, role: string, level: string): Logger {
+  return pino(describeLines(role, level), { write });
+}
+
+/** Writes lines of other processes to stdout, in order with the lines of the loggers. */
+export function createLineWriter(): (line: string) => void {
+  const destination = openDestination(1);
+  return (line) => destination.write(line);
+}
+
 /**
  * Creates a logger for the last line of a process, at any LOG_LEVEL. It writes that line and all earlier ones
  * synchronously.

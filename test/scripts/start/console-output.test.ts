@@ -21,6 +21,15 @@ test('each response is shown as one short line', (t) => {
   t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      200 POST /v1/embeddings 13 ms');
 });
 
+test('what npm start itself asks the api once a second is shown only if it fails', (t) => {
+  const fields = { method: 'GET', path: '/v1/admin/demand', durationMs: 3, requestId: 'r-1', msg: 'request' };
+  t.is(formatLogLine('api', line({ ...fields, status: 200 }), plain), null);
+  t.regex(
+    formatLogLine('api', line({ ...fields, status: 403 }), plain) ?? '',
+    / 403 GET \/v1\/admin\/demand /,
+  );
+});
+
 test('a failed request is shown with its code, parameter and id', (t) => {
   const fields = {
     method: 'POST',
