@@ -46,7 +46,7 @@ export const initialScaleState: ScaleState = { workers: 0, readySinceMs: null, u
 
 /**
  * Decides how many workers to run. One more starts once work has waited for `upAfterMs`, and as many as already run if
- * it has waited for twice as long or is more than one worker takes at a time. The next one starts when all have been
+ * it has waited for twice as long or would be too much for one more. The next one starts when all have been
  * ready for `upAfterMs`, so that they have had time to take what waits. One stops after each `downAfterMs` in which one
  * less would have been enough.
  */
@@ -86,17 +86,16 @@ const hasWaited = ({ takeable, takeableWaitingMs }: QueueDemand, ms: number): bo
 const capacityOfOne = ({ capacity, workers }: QueueDemand): number =>
   workers === 0 ? 0 : capacity / workers;
 
+/** Whether the work has waited for long, or would still be too much for one worker more. */
 const isFarBehind = (queue: QueueDemand, upAfterMs: number): boolean =>
-  queue.takeableWaitingMs >= 2 * upAfterMs || (queue.workers > 0 && queue.takeable > capacityOfOne(queue));
+  queue.takeableWaitingMs >= 2 * upAfterMs ||
+  (queue.workers > 0 && queue.demand > queue.capacity + capacityOfOne(queue));
 
 /** Whether work waits, or there is more of it than one worker less could run. */
 function isLastNeeded(demand: Demand, workers: number, { upAfterMs }: ScaleSettings): boolean {
   return queueNames.some((name) => {
     const queue = demand[name];
     const remaining = queue.capacity - capacityOfOne(queue);
-    return (
-      hasWaited(queue, Math.min(onTheWayMs, upAfterMs)) ||
-      (workers > 1 && queue.running + queue.takeable > remaining)
-    );
+    return hasWaited(queue, Math.min(onTheWayMs, upAfterMs)) || (workers > 1 && queue.demand > remaining);
   });
 }

@@ -7,9 +7,10 @@ export interface QueueDemand {
   readonly takeable: number;
   /** How long the oldest of them has waited. */
   readonly takeableWaitingMs: number;
-  readonly running: number;
+  /** How much of the workers' capacity the work takes that could run now, or runs. Lines of batches take less than one. */
+  readonly demand: number;
   readonly workers: number;
-  /** How many the live workers may run at the same time. */
+  /** How many requests the live workers may run at the same time. */
   readonly capacity: number;
 }
 
@@ -71,7 +72,7 @@ function parseDemand(text: string): Demand {
     return {
       takeable: readNumber('takeable'),
       takeableWaitingMs: readNumber('takeable_waiting_seconds') * 1_000,
-      running: readNumber('running'),
+      demand: readNumber('demand'),
       workers: readNumber('workers'),
       capacity: readNumber('capacity'),
     };

@@ -22,12 +22,12 @@ models:
 interface ChatDemand {
   takeable: number;
   takeable_waiting_seconds: number;
-  running: number;
+  demand: number;
 }
 
 /** Serves the demand as an api process does. */
 async function serveDemand(t: ExecutionContext) {
-  const chat: ChatDemand = { takeable: 0, takeable_waiting_seconds: 0, running: 0 };
+  const chat: ChatDemand = { takeable: 0, takeable_waiting_seconds: 0, demand: 0 };
   const state = { chat, isDown: false, workers: 1 };
   const server = createServer((request, response) => {
     const isRight = request.headers.authorization === 'Bearer secret' && request.url === '/v1/admin/demand';
@@ -38,7 +38,7 @@ async function serveDemand(t: ExecutionContext) {
       capacity: state.workers * 2,
       takeable_waiting_seconds: null,
     };
-    const idle = { ...queue, takeable: 0, running: 0 };
+    const idle = { ...queue, takeable: 0, demand: 0 };
     response.end(JSON.stringify({ chat: { ...queue, ...state.chat }, image: idle, embedding: idle }));
   });
   await new Promise<void>((resolve) => {
@@ -112,17 +112,17 @@ test.serial(
     const first = [send('first'), send('first')];
     await waitFor('the first worker to have two chats', () => held.first.waiting === 2);
     const later = [send('later'), send('later')];
-    demand.chat = { takeable: 2, takeable_waiting_seconds: 0.3, running: 2 };
+    demand.chat = { takeable: 2, takeable_waiting_seconds: 0.3, demand: 4 };
     await waitFor('a second worker to take the others', () => held.later.waiting === 2);
     demand.workers = 2;
-    demand.chat = { takeable: 0, takeable_waiting_seconds: 0, running: 4 };
+    demand.chat = { takeable: 0, takeable_waiting_seconds: 0, demand: 4 };
     // On a busy machine, the demand may be unknown for a moment.
     const changes = (): string[] => events.filter((event) => /^worker \d/.test(event));
     t.deepEqual(changes(), ['worker 2 starts: 2 chats wait, the oldest for 0.3 s']);
 
     held.first.end();
     t.deepEqual(await Promise.all(first), [200, 200]);
-    demand.chat.running = 2;
+    demand.chat.demand = 2;
     await waitFor('the idle worker to stop', () => changes().length === 2);
     t.is(changes()[1], 'worker 1 stops: no need of it for 500 ms');
     await waitFor('one worker to remain', async () => {

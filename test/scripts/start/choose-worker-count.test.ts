@@ -8,7 +8,7 @@ import {
 import type { Demand, QueueDemand } from '../../../scripts/start/read-demand.ts';
 
 const settings = { min: 1, max: 8, upAfterMs: 5_000, downAfterMs: 30_000 };
-const nothing: QueueDemand = { takeable: 0, takeableWaitingMs: 0, running: 0, workers: 1, capacity: 64 };
+const nothing: QueueDemand = { takeable: 0, takeableWaitingMs: 0, demand: 0, workers: 1, capacity: 64 };
 
 function createDemand(chat: Partial<QueueDemand> = {}, image: Partial<QueueDemand> = {}): Demand {
   return { chat: { ...nothing, ...chat }, image: { ...nothing, ...image }, embedding: nothing };
@@ -71,16 +71,18 @@ test('far behind, as many workers start as already run, but never more than the 
   t.deepEqual(counts, [2, 4, 8, 8, 8]);
 });
 
-test('more work than one worker takes at a time counts as far behind', (t) => {
-  const scaled = new Scaled();
-  scaled.workers = 2;
-  // Needs both, so none stops.
-  scaled.run(60, createDemand({ running: 100, workers: 2, capacity: 128 }));
-  t.is(scaled.run(1, createDemand({ takeable: 64, takeableWaitingMs: 5_000, workers: 2, capacity: 128 })), 3);
-  const behind = new Scaled();
-  behind.workers = 2;
-  behind.run(60, createDemand({ running: 100, workers: 2, capacity: 128 }));
-  t.is(behind.run(1, createDemand({ takeable: 65, takeableWaitingMs: 5_000, workers: 2, capacity: 128 })), 4);
+test('work that is too much for one worker more counts as far behind', (t) => {
+  for (const [demand, expected] of [
+    [192, 3],
+    [193, 4],
+  ] as const) {
+    const scaled = new Scaled();
+    scaled.workers = 2;
+    const ofTwo = { workers: 2, capacity: 128 };
+    // Both are needed, so none stops.
+    scaled.run(60, createDemand({ demand: 100, ...ofTwo }));
+    t.is(scaled.run(1, createDemand({ takeable: 9, takeableWaitingMs: 5_000, demand, ...ofTwo })), expected);
+  }
 });
 
 test('without need, one worker stops after the other, and the last ones remain', (t) => {
@@ -101,8 +103,8 @@ test('a worker that could not be stopped is tried again at the next look', (t) =
 test('all workers are needed while work waits, or while one less could not run it', (t) => {
   for (const demand of [
     createDemand({ takeable: 1, takeableWaitingMs: 1_000 }),
-    createDemand({ running: 60, takeable: 5, workers: 2, capacity: 128 }),
-    createDemand({}, { running: 65, workers: 2, capacity: 128 }),
+    createDemand({ demand: 65, takeable: 5, workers: 2, capacity: 128 }),
+    createDemand({}, { demand: 65, workers: 2, capacity: 128 }),
   ]) {
     const scaled = new Scaled();
     scaled.workers = 2;
