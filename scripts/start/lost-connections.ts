@@ -28,9 +28,15 @@ export function returnLostConnections(child: ChildProcess): void {
   child.on('internalMessage', (message: unknown) => {
     if (isOfCluster(message) && message.ack !== undefined) unacknowledged.delete(message.ack);
   });
-  // Node has then removed the process from those whose turn comes.
-  child.once('disconnect', () => {
-    for (const ack of unacknowledged)
+  const giveBack = (): void => {
+    // Before, Node could give the connection to the same process again.
+    if (child.connected) return;
+    for (const ack of unacknowledged) {
+      unacknowledged.delete(ack);
       child.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false });
-  });
+    }
+  };
+  // Only one of these events is certain to come.
+  child.once('disconnect', giveBack);
+  child.once('exit', giveBack);
 }

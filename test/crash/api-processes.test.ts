@@ -139,6 +139,26 @@ test.serial(
 );
 
 test.serial(
+  'a connection that was given to a process that hangs and then dies is served by another one',
+  async (t) => {
+    t.timeout(240_000);
+    const stack = await useStack(t);
+    const processes = await startProcesses(t, stack, 2);
+    process.kill(processes.pids()[0]!, 'SIGSTOP');
+    const statuses: number[] = [];
+    // Each has a connection of its own.
+    const calls = [1, 2, 3, 4].map(async () => {
+      const response = await fetch(`${processes.url}/livez`, { headers: { connection: 'close' } });
+      statuses.push(response.status);
+    });
+    await waitFor('the other process to serve all but one', () => statuses.length === 3);
+    process.kill(processes.pids()[0]!, 'SIGKILL');
+    await Promise.all(calls);
+    t.deepEqual(statuses, [200, 200, 200, 200]);
+  },
+);
+
+test.serial(
   'each process shows the metrics of all, and their sums do not decrease when one dies',
   async (t) => {
     t.timeout(240_000);
