@@ -7,6 +7,8 @@ import { metricPrefix, type MetricsJson } from '../../shared/platform/metrics/pr
 
 /** Less than a scrape may take. */
 const answerTimeoutMs = 2_000;
+/** A process that has never answered is probably still starting, and has counted nothing. */
+const firstAnswerTimeoutMs = 500;
 
 interface Member {
   readonly questions: ProcessQuestions;
@@ -63,10 +65,15 @@ export class GroupMetrics {
     return member.questions;
   }
 
-  /** Asks a process for its metrics now, because it is about to be stopped. */
-  async refresh(child: ChildProcess): Promise<void> {
+  /**
+   * Asks a process for its metrics now, because it is about to be stopped.
+   * @returns whether it has ever answered
+   */
+  async refresh(child: ChildProcess): Promise<boolean> {
     const member = this.#members.get(child);
-    if (member !== undefined) await this.#ask(member);
+    if (member === undefined) return false;
+    await this.#ask(member);
+    return member.metrics !== null;
   }
 
   /** All metrics in Prometheus's text format. Calls at the same time share one. */
@@ -83,12 +90,14 @@ export class GroupMetrics {
   }
 
   async #ask(member: Member): Promise<MetricsJson> {
-    const answer = (await member.questions.ask('metrics', answerTimeoutMs)) as MetricsJson | null;
+    const timeoutMs = member.metrics === null ? firstAnswerTimeoutMs : answerTimeoutMs;
+    const answer = (await member.questions.ask('metrics', timeoutMs)) as MetricsJson | null;
     if (answer !== null) {
       member.metrics = answer;
       return answer;
     }
+    if (member.metrics === null) return [];
     this.#unanswered.inc({ role: this.#role });
-    return member.metrics === null ? [] : countersOf(member.metrics);
+    return countersOf(member.metrics);
   }
 }

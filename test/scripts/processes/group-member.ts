@@ -1,4 +1,4 @@
-// A process whose metrics a test reads: `node group-member.js <requests>`. Sends a message when it answers.
+// A process whose metrics a test reads: `node group-member.js <requests>`.
 import { answerQuestions } from '../../../shared/platform/child-processes/process-questions.ts';
 import { ProcessMetrics } from '../../../shared/platform/metrics/process-metrics.ts';
 
@@ -12,4 +12,3 @@ metrics.gauge({ name: 'memory_budget_held_bytes', help: 'Memory.' }, []).set(req
 metrics.gauge({ name: 'queue_waiting', help: 'Of the store.', aggregator: 'first' }, []).set(5);
 answerQuestions(process, { metrics: () => metrics.readJson() });
 process.on('disconnect', () => process.exit());
-process.send!('ready');

@@ -3,16 +3,19 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { GroupMetrics } from '../../../scripts/processes/group-metrics.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const memberPath = fileURLToPath(new URL('group-member.js', import.meta.url));
 
 async function startMember(
   t: ExecutionContext,
   group: GroupMetrics,
   requests: number,
 ): Promise<ChildProcess> {
-  const child = fork(fileURLToPath(new URL('group-member.js', import.meta.url)), [String(requests)]);
+  const child = fork(memberPath, [String(requests)]);
   t.teardown(() => child.kill('SIGKILL'));
   group.add(child);
-  await once(child, 'message');
+  await waitFor('its metrics', () => group.refresh(child));
   return child;
 }
 
@@ -41,7 +44,6 @@ test('what a process had counted stays in the sums when it is gone, its gauges d
   const group = new GroupMetrics('worker');
   await startMember(t, group, 3);
   const second = await startMember(t, group, 4);
-  await group.refresh(second);
   second.kill('SIGKILL');
   await once(second, 'exit');
   const text = await group.write();
@@ -57,10 +59,21 @@ test('a process that hangs does not delay the others: it is left out, except for
   const group = new GroupMetrics('worker');
   await startMember(t, group, 3);
   const hung = await startMember(t, group, 4);
-  await group.write();
   hung.kill('SIGSTOP');
   const text = await group.write();
   t.is(read(text, 'requests_total{model="chat"}'), 7);
   t.is(read(text, 'memory_budget_held_bytes'), 3);
   t.is(read(text, 'processes_unanswered_total{role="worker"}'), 1);
+});
+
+test('a process that has not answered yet is still starting, and not counted as one that hangs', async (t) => {
+  const group = new GroupMetrics('worker');
+  const child = fork(memberPath, ['3']);
+  t.teardown(() => child.kill('SIGKILL'));
+  child.kill('SIGSTOP');
+  group.add(child);
+  const text = await group.write();
+  t.is(read(text, 'requests_total{model="chat"}'), null);
+  t.is(read(text, 'processes{role="worker"}'), 1);
+  t.is(read(text, 'processes_unanswered_total{role="worker"}'), 0);
 });
