@@ -1,5 +1,3 @@
-import { demandPath } from './read-demand.ts';
-
 /** Wraps text in a terminal escape sequence, or leaves it unchanged if there is no terminal. */
 export type Paint = (style: 'dim' | 'bold' | 'red' | 'yellow' | 'green' | 'cyan', text: string) => string;
 
@@ -8,6 +6,9 @@ const codes = { dim: 2, bold: 1, red: 31, yellow: 33, green: 32, cyan: 36 } as c
 export function createPaint(isTerminal: boolean): Paint {
   return (style, text) => (isTerminal ? `\u001B[${codes[style]}m${text}\u001B[0m` : text);
 }
+
+/** What `npm start` asks the api once a second, if workers start and stop by demand. */
+const demandPath = '/v1/admin/demand';
 
 /** The `msg` of the api's access log line. */
 export const accessMessage = 'request';
@@ -61,7 +62,7 @@ function isAccess(entry: Entry): boolean {
   return entry['msg'] === accessMessage && 'path' in entry && typeof entry['status'] === 'number';
 }
 
-/** `npm start` itself asks for the demand once a second, which nobody needs to see. */
+/** Nobody needs to see these once a second. */
 function isOwnRequest(entry: Entry): boolean {
   return isAccess(entry) && entry['path'] === demandPath && entry['status'] === 200;
 }

@@ -16,7 +16,7 @@ export interface QueueDemand {
 
 export type Demand = Readonly<Record<QueueName, QueueDemand>>;
 
-export const demandPath = '/v1/admin/demand';
+const demandPath = '/v1/admin/demand';
 const timeoutMs = 3_000;
 const maxBytes = 4_000_000;
 
