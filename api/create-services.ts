@@ -60,6 +60,7 @@ export interface ServicesParts {
   readonly config: Config;
   readonly stores: Stores;
   readonly metrics: ProcessMetrics;
+  readonly writeMetrics: Services['writeMetrics'];
   readonly dispatch: Dispatch;
   readonly responseMemory: FairBudget;
   readonly requestStatsStore: RequestStatsStore;
@@ -75,7 +76,8 @@ export interface RunningServices {
 
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
-  const { config, stores, metrics, dispatch, responseMemory, requestStatsStore, options, log } = parts;
+  const { config, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore, options, log } =
+    parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
@@ -86,6 +88,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     config,
     log,
     metrics,
+    writeMetrics,
     requestMetrics: new RequestMetrics(metrics),
     demand: new RecentReading('reading the demand', () => readDemand({ redis, catalog })),
     system: new SystemReader({ redis, mongo, objects, catalog, workers: dispatch.workers }),

@@ -34,6 +34,7 @@ import type { QueueBoard } from './queue-board/queue-board.ts';
 import { ConditionBoard } from './operator/conditions/condition-board.ts';
 import { ignoreAbsences, reportAbsences } from './operator/conditions/report-absences.ts';
 import { watchConditions } from './operator/alerts/watch-conditions.ts';
+import type { ProcessGroup } from './process-group.ts';
 import type { Services } from './services.ts';
 
 export interface RunningApi extends Running {
@@ -45,17 +46,22 @@ const maxBodyLimitBytes = Math.max(
   ...Object.values<Operation>(operations).map((operation) => operation.bodyLimitBytes ?? 0),
 );
 
-/** Starts an api process: opens its stores, creates its services and listens. */
+/**
+ * Starts an api process: opens its stores, creates its services and listens.
+ * @param processGroup if it shares its port with other processes
+ */
 export async function startApi(
   config: Config,
   env: NodeJS.ProcessEnv,
   log: Logger,
   overrides: Partial<ApiOptions> = {},
+  processGroup: ProcessGroup | null = null,
 ): Promise<RunningApi> {
   const options = { ...defaultApiOptions, ...overrides };
   const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
   const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, hotAccounts, catalog } = stores;
+  processGroup?.shareMetrics(metrics);
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
   const requestStats = new RequestStatsRecorder(requestStatsStore, log);
@@ -73,6 +79,7 @@ export async function startApi(
     config,
     stores,
     metrics,
+    writeMetrics: () => processGroup?.writeMetrics() ?? metrics.write(),
     dispatch,
     responseMemory,
     requestStatsStore,

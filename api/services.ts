@@ -55,6 +55,11 @@ export interface Services extends Dispatch {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics: ProcessMetrics;
+  /**
+   * The metrics that this process shows: its own, or those of all api processes that share its port.
+   * @throws AppError `service_unavailable`
+   */
+  readonly writeMetrics: () => Promise<string>;
   readonly requestMetrics: RequestMetrics;
   /** What waits and runs in all processes together. */
   readonly demand: RecentReading<Demand>;

@@ -6,12 +6,14 @@ import type { QueueName } from '../shared/work/queue/job-kinds.ts';
 import { tooMuchStoredMessage } from '../shared/work/replies/stored-frames-store.ts';
 import { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Config } from '../shared/platform/config/config.ts';
+import { startOperatorServer } from '../shared/operator/operator-server.ts';
 import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import { productVersion } from '../shared/platform/runtime/product-version.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
+import type { WorkerState } from '../shared/operator/worker-state.ts';
 import { openStores, type Stores } from '../shared/stores/open-stores.ts';
 import { Faults } from './reporting/faults.ts';
 import { WebhookSecretStore } from '../shared/work/webhook-secret-store.ts';
@@ -25,7 +27,6 @@ import { AccountBanned } from './runs/job-context.ts';
 import { countHeldWork } from './maintenance/count-held-work.ts';
 import { cancelWaiting, type DrainRequest } from './maintenance/cancel-waiting.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
-import { startOperatorServer } from './maintenance/operator-server.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
 import type { Subscriber } from '../shared/platform/redis/subscriber-client.ts';
@@ -41,13 +42,19 @@ export interface WorkerOptions {
   readonly healthFile?: string;
 }
 
+export interface RunningWorker extends Required<Running> {
+  readonly metrics: ProcessMetrics;
+  /** For the process that started this one. */
+  state(): WorkerState;
+}
+
 /** Starts everything a worker process does: requests, durable jobs, and periodic maintenance. */
 export async function startWorker(
   config: Config,
   env: NodeJS.ProcessEnv,
   log: Logger,
   options: WorkerOptions,
-): Promise<Running> {
+): Promise<RunningWorker> {
   const workerId = randomUUID();
   const { queues, concurrency, responseMemoryBytes, healthFile } = options;
   const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
@@ -140,6 +147,7 @@ export async function startWorker(
     faults,
     log,
   });
+  const isReady = (): boolean => !isStopping && queues.every((queue) => taking.isTaking(queue));
   const operatorServer =
     config.metricsPort === null
       ? null
@@ -147,13 +155,15 @@ export async function startWorker(
           config,
           port: config.metricsPort,
           metrics,
-          isReady: () => !isStopping && queues.every((queue) => taking.isTaking(queue)),
+          isReady,
           log,
         });
   const metricsUrl = operatorServer === null ? {} : { metricsUrl: `${operatorServer.url}/metrics` };
   log.info({ workerId, queues, concurrency, ...metricsUrl }, 'worker ready');
 
   return {
+    metrics,
+    state: () => ({ isReady: isReady(), running: runs.size + jobs.batchAccounts().length }),
     async stop() {
       isStopping = true;
       await Promise.all(intakes.map((intake) => intake.stop()));

@@ -1,4 +1,4 @@
-import { createLogger, writeLogLine } from '../../shared/platform/runtime/logger.ts';
+import { createLogger, writeLogLines } from '../../shared/platform/runtime/logger.ts';
 import { ConsoleOutput } from './console-output.ts';
 
 /**
@@ -31,7 +31,7 @@ export class JsonOutput extends ConsoleOutput {
     const lines = `${this.#unfinished.get(part) ?? ''}${chunk.toString()}`.split('\n');
     this.#unfinished.set(part, lines.pop()!);
     for (const line of lines) {
-      if (line.startsWith('{')) writeLogLine(line);
+      if (line.startsWith('{')) writeLogLines(`${line}\n`);
       // Text from a library.
       else if (line.trim() !== '') this.#log.info({ part }, line.trimEnd());
     }

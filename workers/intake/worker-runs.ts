@@ -25,6 +25,10 @@ export class WorkerRuns {
     return { interactive: countModels(this.interactiveRequests()), job: countModels(this.ofJobs.requests()) };
   }
 
+  get size(): number {
+    return this.#all.reduce((total, runs) => total + runs.size, 0);
+  }
+
   interactiveRequests(): RunningRequest[] {
     return [...this.byQueue.values()].flatMap((runs) => [...runs.requests()]);
   }

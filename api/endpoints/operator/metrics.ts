@@ -6,9 +6,9 @@ import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 export const getMetrics = defineEndpoint(
   operations.getMetrics,
   [beginInTurns, authenticateMetrics],
-  ({ metrics }) =>
+  ({ metrics, writeMetrics }) =>
     async (context) => {
-      const text = await metrics.write();
+      const text = await writeMetrics();
       context.set('content-type', metrics.contentType);
       context.body = text;
     },

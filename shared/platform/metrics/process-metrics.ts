@@ -10,7 +10,7 @@ import {
 } from 'prom-client';
 
 /** All names begin with this. */
-const prefix = 'model_gateway_';
+export const metricPrefix = 'model_gateway_';
 
 /** Upper bounds of buckets, in seconds. */
 export const secondsBuckets = {
@@ -26,6 +26,9 @@ export const secondsBuckets = {
   stores: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5],
 } as const;
 
+/** All metrics of a process, with what says how they are aggregated. */
+export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
 /** A metric without its registry. Its name has no prefix, and ends with its unit. */
 type Config<C> = Omit<C, 'registers' | 'labelNames'>;
 
@@ -38,9 +41,9 @@ export class ProcessMetrics {
 
   /** @param labels of the build and the process, which `build_info` shows */
   constructor(labels: Readonly<Record<string, string>>) {
-    collectDefaultMetrics({ register: this.#registry, prefix });
+    collectDefaultMetrics({ register: this.#registry, prefix: metricPrefix });
     const info = this.gauge(
-      { name: 'build_info', help: 'Always 1. Which build this process runs.' },
+      { name: 'build_info', help: 'Always 1. Which build this process runs.', aggregator: 'first' },
       Object.keys(labels),
     );
     info.set(labels, 1);
@@ -50,7 +53,10 @@ export class ProcessMetrics {
     return new Counter({ ...this.#complete(config), labelNames: [...labels] });
   }
 
-  /** If `collect` is given, it sets the values of the gauge when they are read. */
+  /**
+   * If `collect` is given, it sets the values of the gauge when they are read. Gauges of several processes are summed,
+   * unless `aggregator` says otherwise: one that every process reads from the same store needs `first`.
+   */
   gauge<const L extends string>(config: Config<GaugeConfiguration<L>>, labels: readonly L[]): Gauge<L> {
     return new Gauge({ ...this.#complete(config), labelNames: [...labels] });
   }
@@ -66,12 +72,17 @@ export class ProcessMetrics {
     return this.#registry.contentType;
   }
 
+  /** All metrics, for `aggregateMetrics`. */
+  async readJson(): Promise<MetricsJson> {
+    return await this.#registry.getMetricsAsJSON();
+  }
+
   /** All metrics in Prometheus's text format. */
   async write(): Promise<string> {
     return await this.#registry.metrics();
   }
 
   #complete<C extends { readonly name: string }>(config: C) {
-    return { ...config, name: `${prefix}${config.name}`, registers: [this.#registry] };
+    return { ...config, name: `${metricPrefix}${config.name}`, registers: [this.#registry] };
   }
 }

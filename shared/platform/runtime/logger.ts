@@ -72,9 +72,14 @@ export function createLogger(role: string, level: string, format: LogFormat | nu
   return log;
 }
 
-/** Writes a line of another process to stdout, among the lines of this process's loggers. */
-export function writeLogLine(line: string): void {
-  openDestination(1).write(`${line}\n`);
+/** Creates a logger whose JSON lines go to `write`. */
+export function createLoggerTo(write: (line: string) => void, role: string, level: string): Logger {
+  return pino(describeLines(role, level), { write });
+}
+
+/** Writes whole lines of another process to stdout, among the lines of this process's loggers. */
+export function writeLogLines(lines: string): void {
+  openDestination(1).write(lines);
 }
 
 export interface FatalLoggerOptions {

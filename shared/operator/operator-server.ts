@@ -1,22 +1,22 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AppError, toAppError } from '../../shared/contract/errors.ts';
-import { checkMetricsAccess } from '../../shared/operator/check-metrics-access.ts';
-import type { Config } from '../../shared/platform/config/config.ts';
-import type { ProcessMetrics } from '../../shared/platform/metrics/process-metrics.ts';
-import { explainListenError } from '../../shared/platform/runtime/explain-listen-error.ts';
-import { formatHttpOrigin } from '../../shared/platform/runtime/format-http-origin.ts';
-import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
-import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
-import { presentError } from '../../shared/responses/error-body.ts';
+import { AppError, toAppError } from '../contract/errors.ts';
+import { checkMetricsAccess } from './check-metrics-access.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { ProcessMetrics } from '../platform/metrics/process-metrics.ts';
+import { explainListenError } from '../platform/runtime/explain-listen-error.ts';
+import { formatHttpOrigin } from '../platform/runtime/format-http-origin.ts';
+import type { Running } from '../platform/runtime/lifecycle.ts';
+import type { Logger } from '../platform/runtime/logger.ts';
+import { runInBackground } from '../platform/runtime/run-in-background.ts';
+import { presentError } from '../responses/error-body.ts';
 
 export interface OperatorServerOptions {
   readonly config: Pick<Config, 'host' | 'metricsToken' | 'trustProxy'>;
   readonly port: number;
-  readonly metrics: ProcessMetrics;
-  /** Whether this worker takes work off all of its queues. */
-  readonly isReady: () => boolean;
+  readonly metrics: Pick<ProcessMetrics, 'contentType' | 'write'>;
+  /** Whether the worker takes work off all of its queues; of several workers, whether at least one does. */
+  readonly isReady: () => boolean | Promise<boolean>;
   readonly log: Logger;
 }
 
@@ -32,7 +32,7 @@ const maxHeaderBytes = 8 * 1024;
 const json = 'application/json; charset=utf-8';
 
 /**
- * Serves `/livez`, `/readyz` and `/metrics` of a worker, like those of an api process.
+ * Serves `/livez`, `/readyz` and `/metrics` of a worker, or of several, like those of an api process.
  * @throws ConfigError if it cannot listen
  */
 export async function startOperatorServer(options: OperatorServerOptions): Promise<OperatorServer> {
@@ -117,7 +117,7 @@ async function read(
     case '/livez':
       return probe(true);
     case '/readyz':
-      return probe(isReady());
+      return probe(await isReady());
     case '/metrics':
       checkMetricsAccess(request, config);
       return { status: 200, type: metrics.contentType, body: await metrics.write() };

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { ProcessMetrics } from '../../../shared/platform/metrics/process-metrics.ts';
-import { startOperatorServer } from '../../../workers/maintenance/operator-server.ts';
+import { startOperatorServer } from '../../../shared/operator/operator-server.ts';
 import { captureLog } from '../../support/captured-log.ts';
 
 /** What a worker shows to probes and to a monitoring system. */
