@@ -22,7 +22,10 @@ const QueueDemand = Type.Object(
   {
     ...sums,
     takeable: Type.Integer({ minimum: 0, description: 'What a further worker could begin now.' }),
-    takeable_waiting_seconds: Type.Number({ minimum: 0, description: 'How long the first of that has waited.' }),
+    takeable_waiting_seconds: Type.Number({
+      minimum: 0,
+      description: 'How long the first of that has waited.',
+    }),
     demand: Type.Integer({
       minimum: 0,
       description:

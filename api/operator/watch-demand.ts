@@ -35,10 +35,7 @@ export interface DemandMetricsSources {
 /**
  * Shows the work of the whole gateway. Each process that does so reads the same figures, so they must not be added up.
  */
-export function watchDemand(
-  metrics: ProcessMetrics,
-  { demand, catalog }: DemandMetricsSources,
-): void {
+export function watchDemand(metrics: ProcessMetrics, { demand, catalog }: DemandMetricsSources): void {
   for (const [name, help, valueOf] of workGauges)
     metrics.gauge(
       {

@@ -8,7 +8,12 @@ import { loadConfig, type Config } from '../../shared/platform/config/config.ts'
 import { GroupMetrics } from '../processes/group-metrics.ts';
 import { answerQuestions } from '../../shared/platform/child-processes/process-questions.ts';
 import { runProcess, type Running } from '../../shared/platform/runtime/lifecycle.ts';
-import { createLogger, writeLogLines, type LogFormat, type Logger } from '../../shared/platform/runtime/logger.ts';
+import {
+  createLogger,
+  writeLogLines,
+  type LogFormat,
+  type Logger,
+} from '../../shared/platform/runtime/logger.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { returnLostConnections } from './lost-connections.ts';
 import { checkPort } from './loopback.ts';

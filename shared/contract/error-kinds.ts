@@ -74,8 +74,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'You are not allowed to do this.',
-    ru: 'У вас нет прав на это действие.',
+    en: 'You are not allowed to do this. Ask the operator of the service for access.',
+    ru: 'Это действие вам не разрешено. Обратитесь за доступом к оператору сервиса.',
   },
   not_found: {
     status: 404,

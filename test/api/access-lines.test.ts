@@ -1,7 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import { captureLog, type LogLine } from '../support/captured-log.ts';
 import { createJob, waitForJob } from '../support/jobs.ts';
-import { startScriptedVendor, chatWithUsage, ScriptedRefusal, type Script } from '../support/scripted-vendor.ts';
+import {
+  startScriptedVendor,
+  chatWithUsage,
+  ScriptedRefusal,
+  type Script,
+} from '../support/scripted-vendor.ts';
 import { useStack, type TestAccount, type TestStack } from '../support/stack.ts';
 
 /** The one line that is written for each request when it has ended. */
@@ -17,7 +22,11 @@ models:
     routes: [{ upstream: vendor, model: chat }]
 `;
 
-const body = { model: 'chat', messages: [{ role: 'user', content: 'a secret of the caller' }], max_tokens: 10 };
+const body = {
+  model: 'chat',
+  messages: [{ role: 'user', content: 'a secret of the caller' }],
+  max_tokens: 10,
+};
 const usage = {
   prompt_tokens: 8,
   completion_tokens: 4,
@@ -152,7 +161,14 @@ test('a durable job has a line when it has ended, with what its request cost', a
   const { id } = await createJob(stack, account, '/v1/chat/completions', body);
   const { cost_request: cost } = await waitForJob(stack, account, id);
   const line = await waitForLine(({ msg }) => msg === 'job ended');
-  t.like(line, { requestId: id, accountId: account.id, model: 'chat', promptTokens: 8, cost: cost!, attempt: 1 });
+  t.like(line, {
+    requestId: id,
+    accountId: account.id,
+    model: 'chat',
+    promptTokens: 8,
+    cost: cost!,
+    attempt: 1,
+  });
 });
 
 test('the line counts each call to a vendor that failed before', async (t) => {

@@ -58,10 +58,7 @@ async function readDemand(stack: TestStack): Promise<Demand> {
 }
 
 /** Reads the demand until it is as expected. Workers report once a second. */
-const demandWhere = async (
-  stack: TestStack,
-  isExpected: (demand: Demand) => boolean,
-): Promise<Demand> =>
+const demandWhere = async (stack: TestStack, isExpected: (demand: Demand) => boolean): Promise<Demand> =>
   await waitFor('the demand', async () => {
     const demand = await readDemand(stack);
     return isExpected(demand) && demand;
@@ -107,10 +104,11 @@ test('without a worker of their queue, requests, durable jobs and lines of batch
   const created = await stack.post('/v1/batches', account.apiKey, batch);
   t.is(created.status, 200, await created.text());
   const chat = stack.post('/v1/chat/completions', account.apiKey, body);
-  const { chat: chats, embedding, image } = await demandWhere(
-    stack,
-    (demand) => demand.chat.waiting === 3 && demand.embedding.waiting === 7,
-  );
+  const {
+    chat: chats,
+    embedding,
+    image,
+  } = await demandWhere(stack, (demand) => demand.chat.waiting === 3 && demand.embedding.waiting === 7);
   t.like(chats, { takeable: 3, waiting_for_slot: 0, running: 0, demand: 3, workers: 0, capacity: 0 });
   t.is(chats.eta_seconds, null, 'nothing shows how long it takes');
   t.deepEqual(Object.keys(chats.models), ['chat']);
@@ -131,9 +129,7 @@ test('at the limit of a vendor, what waits for a call slot is counted apart, bec
   const vendor = await startHeldVendor(t);
   const stack = await useStack(t, { catalog: catalogOf(vendor.url) });
   const account = await stack.createAccount();
-  const responses = Array.from({ length: 6 }, () =>
-    stack.post('/v1/chat/completions', account.apiKey, body),
-  );
+  const responses = Array.from({ length: 6 }, () => stack.post('/v1/chat/completions', account.apiKey, body));
   const { chat } = await demandWhere(stack, (demand) => demand.chat.waiting_for_slot === 4);
   t.like(chat, { waiting: 4, running: 2, takeable: 0, takeable_waiting_seconds: 0, demand: 6, workers: 1 });
   t.like(chat.models, { chat: { waiting: 4, waiting_for_slot: 4, running: 2 } });
@@ -149,9 +145,7 @@ test('draining a queue reaches requests and jobs that wait for a call slot: they
   const vendor = await startHeldVendor(t);
   const stack = await useStack(t, { catalog: catalogOf(vendor.url) });
   const account = await stack.createAccount();
-  const responses = Array.from({ length: 5 }, () =>
-    stack.post('/v1/chat/completions', account.apiKey, body),
-  );
+  const responses = Array.from({ length: 5 }, () => stack.post('/v1/chat/completions', account.apiKey, body));
   await demandWhere(stack, (demand) => demand.chat.waiting_for_slot === 3);
   const { id } = await createJob(stack, account, '/v1/chat/completions', body);
   await demandWhere(stack, (demand) => demand.chat.waiting_for_slot === 4);

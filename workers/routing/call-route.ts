@@ -17,12 +17,7 @@ import type { CallTally } from './call-tally.ts';
 import { toCallerError } from './to-caller-error.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
-import {
-  chooseBackoffMs,
-  isKeyFailure,
-  mayRetry,
-  type CallHistory,
-} from './retry-policy.ts';
+import { chooseBackoffMs, isKeyFailure, mayRetry, type CallHistory } from './retry-policy.ts';
 import type { WaitLimits } from './wait-queue.ts';
 import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';

@@ -34,7 +34,11 @@ export function showReading(metrics: ProcessMetrics, last: () => SystemReading |
   );
   metrics
     .gauge(
-      { name: 'ledger_stream_bound', aggregator: 'first', help: 'At this many entries of a shard, its requests are refused.' },
+      {
+        name: 'ledger_stream_bound',
+        aggregator: 'first',
+        help: 'At this many entries of a shard, its requests are refused.',
+      },
       [],
     )
     .set(ledgerStreamBound);

@@ -78,16 +78,7 @@ export function createDispatch(
     report: absenceReport,
   };
   const id = randomUUID();
-  const replies = new PendingReplies(
-    id,
-    redis,
-    subscriber,
-    workers,
-    responseMemory,
-    log,
-    absence,
-    facts,
-  );
+  const replies = new PendingReplies(id, redis, subscriber, workers, responseMemory, log, absence, facts);
   const frames = stores.storedFrames;
   const responses = new ResponseStore(frames, objects);
   const storedResponses = new StoredResponses({

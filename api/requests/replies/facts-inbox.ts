@@ -50,7 +50,7 @@ export class FactsInbox {
   /** No more frames of the request will arrive. */
   end(requestId: string): void {
     const expected = this.#expected.get(requestId);
-    if (expected?.onEnd == null) return;
+    if (expected === undefined || expected.onEnd === null) return;
     this.#expected.delete(requestId);
     if (expected.timer !== null) clearTimeout(expected.timer);
     expected.onEnd();
@@ -58,6 +58,6 @@ export class FactsInbox {
 
   /** Ends all waits, because this process stops. */
   close(): void {
-    for (const requestId of [...this.#expected.keys()]) this.end(requestId);
+    for (const requestId of this.#expected.keys()) this.end(requestId);
   }
 }

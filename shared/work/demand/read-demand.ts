@@ -66,7 +66,9 @@ export async function readDemand({ redis, catalog }: DemandSources): Promise<Dem
     const surveyed = survey.queues[turnQueues.indexOf(turnQueue)]!;
     const lines = totals.lines.get(turnQueue);
     const counts =
-      callClass === 'job' ? new Map(surveyed.map(({ model, waiting }) => [model, waiting])) : (lines ?? new Map());
+      callClass === 'job'
+        ? new Map(surveyed.map(({ model, waiting }) => [model, waiting]))
+        : (lines ?? new Map());
     return mapValues(counts, (count: number, model) => ({
       count,
       oldestMs: oldest.get(`${turnQueue} ${model}`) ?? 0,
@@ -97,7 +99,11 @@ interface MergeOptions {
 }
 
 /** Adds what workers have taken to what nobody has. */
-function mergeWork(queue: QueueName, callClass: CallClass, { untaken, loads, idOf }: MergeOptions): WorkDemand[] {
+function mergeWork(
+  queue: QueueName,
+  callClass: CallClass,
+  { untaken, loads, idOf }: MergeOptions,
+): WorkDemand[] {
   const held = new Map<string, HeldCounts>();
   for (const load of loads)
     for (const [model, byClass] of load.held) {
@@ -160,7 +166,11 @@ async function readOldest(
   { nowMs, queues: surveyed }: TurnSurvey,
 ): Promise<ReadonlyMap<string, number>> {
   const oldest = new Map<string, number>();
-  const readAccount = async (queue: TurnQueue, { model }: SurveyedModel, accountId: string): Promise<void> => {
+  const readAccount = async (
+    queue: TurnQueue,
+    { model }: SurveyedModel,
+    accountId: string,
+  ): Promise<void> => {
     const key = queue.startsWith('batch-')
       ? redisKeys.batchesWaiting(accountId, queue, model)
       : redisKeys.jobsWaiting(accountId, queue, model);
@@ -187,7 +197,9 @@ interface BatchTotals {
 
 async function readTotals(redis: RedisClient): Promise<BatchTotals> {
   const shards = await callRedis(() =>
-    Promise.all(Array.from({ length: shardCount }, (_, shard) => redis.hgetall(redisKeys.batchTotals(shard)))),
+    Promise.all(
+      Array.from({ length: shardCount }, (_, shard) => redis.hgetall(redisKeys.batchTotals(shard))),
+    ),
   );
   const statuses = new Map<string, number>();
   const lines = new Map<string, Map<string, number>>();

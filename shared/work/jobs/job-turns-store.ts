@@ -12,14 +12,7 @@ import {
 } from './job-line.ts';
 import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
-import {
-  runEnd,
-  runOutlook,
-  runRenew,
-  runStart,
-  runSurvey,
-  type TurnSurvey,
-} from './running-jobs-script.ts';
+import { runEnd, runOutlook, runRenew, runStart, runSurvey, type TurnSurvey } from './running-jobs-script.ts';
 
 /** Moves a weight into the allowed range, so that it cannot block a queue. */
 const clampWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, Math.round(weight) || 1));

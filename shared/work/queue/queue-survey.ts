@@ -46,7 +46,10 @@ export async function surveyReady(redis: RedisClient): Promise<WaitingByModel> {
 }
 
 /** Counts the requests that wait in the BullMQ queues behind this name. */
-export async function surveyBull(redis: RedisClient, queue: keyof typeof bullQueues): Promise<WaitingByModel> {
+export async function surveyBull(
+  redis: RedisClient,
+  queue: keyof typeof bullQueues,
+): Promise<WaitingByModel> {
   const items = bullQueues[queue].map((name) => ({
     wait: `${bullPrefix}:${name}:wait`,
     prioritized: `${bullPrefix}:${name}:prioritized`,
@@ -65,7 +68,9 @@ const toPairs = (flat: readonly string[]): (readonly [string, number])[] =>
   Array.from({ length: Math.floor(flat.length / 2) }, (_, i) => [flat[2 * i]!, Number(flat[2 * i + 1])]);
 
 /** @param lists how many items each list has, and those of them that were read */
-function sum(lists: readonly { readonly count: number; readonly known: readonly ReadItem[] }[]): WaitingByModel {
+function sum(
+  lists: readonly { readonly count: number; readonly known: readonly ReadItem[] }[],
+): WaitingByModel {
   const byModel = new Map<string, WaitingRequests>();
   for (const { count, known } of lists) {
     const scale = known.length === 0 ? 0 : count / known.length;
@@ -78,6 +83,9 @@ function sum(lists: readonly { readonly count: number; readonly known: readonly 
     }
   }
   return new Map(
-    Array.from(byModel, ([model, { count, oldestAtMs }]) => [model, { count: Math.round(count), oldestAtMs }]),
+    Array.from(byModel, ([model, { count, oldestAtMs }]) => [
+      model,
+      { count: Math.round(count), oldestAtMs },
+    ]),
   );
 }

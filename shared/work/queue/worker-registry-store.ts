@@ -123,11 +123,7 @@ export class WorkerRegistryStore {
     this.#redis = redis;
   }
 
-  async beat(
-    queue: QueueName,
-    workerId: string,
-    load: WorkerLoad,
-  ): Promise<void> {
+  async beat(queue: QueueName, workerId: string, load: WorkerLoad): Promise<void> {
     await heartbeatScript.run(this.#redis, {
       workers: redisKeys.workers(queue),
       loads: redisKeys.workerLoads(queue),
