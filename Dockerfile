@@ -11,7 +11,9 @@ RUN npm run build && rm dist/.tsbuildinfo-build
 # which are optional packages of sharp.
 RUN npm prune --omit=dev --no-audit --no-fund \
   && npm uninstall --no-save --omit=dev --no-audit --no-fund \
-    $(node --print "Object.keys(require('./package.json').optionalDependencies).join(' ')")
+    $(node --print "Object.keys(require('./package.json').optionalDependencies).join(' ')") \
+  # An optional peer of valibot, so npm keeps it: 31 MB that nothing loads.
+  && rm -rf node_modules/typescript node_modules/@typescript
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 CATALOG=/app/catalog.yaml

@@ -33,6 +33,9 @@ import { deleteJobResponse } from './endpoints/jobs/job-response.ts';
 import { cancelJob, cancelJobByPost, getJob, listJobs } from './endpoints/jobs/jobs.ts';
 import { getModel, listModels } from './endpoints/public/models.ts';
 import { listServers } from './endpoints/public/servers.ts';
+import { getDemand } from './endpoints/operator/demand.ts';
+import { getMetrics } from './endpoints/operator/metrics.ts';
+import { getLiveness, getReadiness } from './endpoints/operator/probes.ts';
 import { getHealth } from './endpoints/public/system.ts';
 import { getProfile, redeem, regenerateApiKey } from './endpoints/users/users.ts';
 import {
@@ -139,6 +142,10 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   listServers,
   getWebConfig,
   getHealth,
+  getLiveness,
+  getReadiness,
+  getMetrics,
+  getDemand,
   getDescription,
   getDocs,
 };
@@ -182,21 +189,26 @@ function serveFixedPaths(served: readonly Served[]): ApiMiddleware {
 
 const endOfStack = (): Promise<void> => Promise.resolve();
 
-/** Creates the HTTP API: the middleware for every call, then the operations of the contract. */
-export function createApp(services: Services): Koa<RequestState> {
+/**
+ * Creates the HTTP API: the middleware for every call, then the operations of the contract.
+ * @param queueBoard serves pages for operators; null if there are none
+ */
+export function createApp(services: Services, queueBoard: ApiMiddleware | null = null): Koa<RequestState> {
   const app = new Koa<RequestState>();
   const served = serveOperations(services);
   const router = createRouter(served);
 
   const { corsOrigins, trustProxy } = services.config;
 
-  app.use(requestContext(services.log, trustProxy));
+  const { requestMetrics, facts } = services;
+  app.use(requestContext(services.log, { trustsProxy: trustProxy, metrics: requestMetrics, facts }));
   // Comes before the error middleware, so that pages can read errors too.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log, services.config.supportEmail));
   app.use(meterRequests(services));
   app.use(checkHead);
   app.use(rejectDoubledSlash);
+  if (queueBoard !== null) app.use(queueBoard);
   app.use(rejectMethodOfFixedPath);
   app.use(serveFixedPaths(served));
   app.use(router.routes());

@@ -1,10 +1,17 @@
 import { ApiKeyStore } from '../shared/accounts/api-key-store.ts';
 import type { Config } from '../shared/platform/config/config.ts';
+import { watchBudgets } from '../shared/operator/watch-budgets.ts';
+import { watchDemand } from './operator/watch-demand.ts';
+import { RecentReading } from './operator/recent-reading.ts';
+import { watchUpstreams } from './operator/watch-upstreams.ts';
+import { readDemand } from '../shared/work/demand/read-demand.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { SignupGrantStore } from '../shared/accounts/signup-grant-store.ts';
+import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { within } from '../shared/platform/runtime/within.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
@@ -19,6 +26,7 @@ import { FileStore } from '../shared/work/files/file-store.ts';
 import { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
+import { SystemReader } from './operator/conditions/system-reader.ts';
 import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
 import { readFromRedis } from './http/request/read-turns.ts';
@@ -51,6 +59,8 @@ const recordingTimeoutMs = 5_000;
 export interface ServicesParts {
   readonly config: Config;
   readonly stores: Stores;
+  readonly metrics: ProcessMetrics;
+  readonly writeMetrics: Services['writeMetrics'];
   readonly dispatch: Dispatch;
   readonly responseMemory: FairBudget;
   readonly requestStatsStore: RequestStatsStore;
@@ -66,7 +76,8 @@ export interface RunningServices {
 
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
-  const { config, stores, dispatch, responseMemory, requestStatsStore, options, log } = parts;
+  const { config, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore, options, log } =
+    parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
@@ -76,6 +87,12 @@ export function createServices(parts: ServicesParts): RunningServices {
     ...dispatch,
     config,
     log,
+    metrics,
+    writeMetrics,
+    requestMetrics: new RequestMetrics(metrics),
+    demand: new RecentReading('reading the demand', () => readDemand({ redis, catalog })),
+    system: new SystemReader({ redis, mongo, objects, catalog, workers: dispatch.workers }),
+    isStopping: false,
     redis,
     mongo,
     objects,
@@ -130,6 +147,13 @@ export function createServices(parts: ServicesParts): RunningServices {
     totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };
+  watchDemand(metrics, { demand: services.demand, catalog });
+  watchUpstreams(metrics, { redis, catalog });
+  watchBudgets(metrics, {
+    requests: services.requestMemory,
+    uploads: services.uploadMemory,
+    responses: responseMemory,
+  });
   return {
     services,
     async close() {

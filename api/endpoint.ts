@@ -41,13 +41,23 @@ export function defineEndpoint<const O extends Operation>(
   return { operation, steps, createHandler: createHandler as Endpoint['createHandler'] };
 }
 
+/** Notes the operation, so that a request that ends before its handler is counted for it. */
+const noteOperation =
+  (operation: Operation): ApiMiddleware =>
+  (context, next) => {
+    context.state.operation = operation;
+    return next();
+  };
+
 /** Creates the middleware that serves an operation, in order. */
 export const createStack = (
   { operation, steps, createHandler }: Endpoint,
   services: Services,
-): ApiMiddleware[] =>
-  [
+): ApiMiddleware[] => [
+  noteOperation(operation),
+  ...[
     ...steps.map((createStep) => createStep(services, operation)),
     validate(operation),
     createHandler(services),
-  ].map(meterWork);
+  ].map(meterWork),
+];

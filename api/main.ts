@@ -1,14 +1,17 @@
-import { loadConfig } from '../shared/platform/config/config.ts';
+import { loadConfig, readLogFormat } from '../shared/platform/config/config.ts';
 import { runProcess } from '../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../shared/platform/runtime/logger.ts';
-import { rejectArguments } from '../shared/platform/runtime/reject-arguments.ts';
+import { joinProcessGroup } from './process-group.ts';
+import { rejectArguments } from './reject-arguments.ts';
 
-await runProcess('api', async () => {
-  rejectArguments(process.argv.slice(2), 'npm run api');
+const start = async () => {
+  rejectArguments(process.argv.slice(2), 'dist/api/main.js');
   const config = loadConfig(process.env);
-  const log = createLogger('api', config.logLevel);
+  const log = createLogger('api', config.logLevel, config.logFormat);
   // Node opens all modules of one import at the same time. Importing them in two stages lets the process start with a
   // limit of 256 open files.
   const { startApi } = await import('./server.ts');
-  return { running: await startApi(config, process.env, log), log };
-});
+  return { running: await startApi(config, process.env, log, {}, joinProcessGroup()), log };
+};
+
+await runProcess('api', start, { logFormat: readLogFormat(process.env) });

@@ -1,5 +1,6 @@
 import { statsStepMs } from '../shared/ledger/request-stats-store.ts';
 import { defaultBodyTimes, type BodyTimes } from './http/bodies/body-pace.ts';
+import { defaultConditionIntervalMs } from './operator/conditions/condition-watcher.ts';
 import { defaultFirstCommentMs } from './requests/replies/event-stream.ts';
 import { defaultNoWorkerTimeoutMs } from './requests/replies/worker-absence.ts';
 import { defaultMaxStallMs } from './http/connections/stall-guard.ts';
@@ -17,6 +18,8 @@ export interface ApiOptions {
   readonly maxDownloads: number;
   /** How long a queue may be without a worker before its callers get an error. */
   readonly noWorkerTimeoutMs: number;
+  /** How often the state of the stores and the workers is read for conditions and alerts (ms). */
+  readonly conditionIntervalMs: number;
   /** How long bytes may wait for a client that reads nothing. */
   readonly maxStallMs: number;
   /** How long an event stream may be silent before its first comment. */
@@ -46,6 +49,7 @@ export const defaultApiOptions: ApiOptions = {
   // Each download has half a megabyte of its file in memory.
   maxDownloads: 256,
   noWorkerTimeoutMs: defaultNoWorkerTimeoutMs,
+  conditionIntervalMs: defaultConditionIntervalMs,
   maxStallMs: defaultMaxStallMs,
   firstCommentMs: defaultFirstCommentMs,
   bodyTimes: defaultBodyTimes,

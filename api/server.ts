@@ -9,6 +9,9 @@ import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { loadTokenizer } from '../shared/catalog/count-tokens.ts';
 import { loadTokenDecoder } from '../shared/preparing/tokens/decode-tokens.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
+import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { productVersion } from '../shared/platform/runtime/product-version.ts';
+import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
@@ -25,7 +28,13 @@ import { createServices } from './create-services.ts';
 import { createDispatch } from './requests/dispatch/create-dispatch.ts';
 import { findMemoryBlockers } from './requests/replies/response-memory.ts';
 import { corsHeaders } from './http/middleware/cors.ts';
+import type { ApiMiddleware } from './http/request/context.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
+import type { QueueBoard } from './queue-board/queue-board.ts';
+import { ConditionBoard } from './operator/conditions/condition-board.ts';
+import { ignoreAbsences, reportAbsences } from './operator/conditions/report-absences.ts';
+import { watchConditions } from './operator/alerts/watch-conditions.ts';
+import type { ProcessGroup } from './process-group.ts';
 import type { Services } from './services.ts';
 
 export interface RunningApi extends Running {
@@ -37,29 +46,40 @@ const maxBodyLimitBytes = Math.max(
   ...Object.values<Operation>(operations).map((operation) => operation.bodyLimitBytes ?? 0),
 );
 
-/** Starts an api process: opens its stores, creates its services and listens. */
+/**
+ * Starts an api process: opens its stores, creates its services and listens.
+ * @param processGroup if it shares its port with other processes
+ */
 export async function startApi(
   config: Config,
   env: NodeJS.ProcessEnv,
   log: Logger,
   overrides: Partial<ApiOptions> = {},
+  processGroup: ProcessGroup | null = null,
 ): Promise<RunningApi> {
   const options = { ...defaultApiOptions, ...overrides };
-  const stores = await openStores(config, env, log);
+  const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
+  const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, hotAccounts, catalog } = stores;
+  processGroup?.shareMetrics(metrics);
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
   const requestStats = new RequestStatsRecorder(requestStatsStore, log);
+  const board = new ConditionBoard(metrics, log);
   const runningDispatch = createDispatch(stores, {
     responseMemory,
     requestStats,
+    usageMetrics: new UsageMetrics(metrics),
     noWorkerTimeoutMs: options.noWorkerTimeoutMs,
+    absenceReport: config.expectsWorkers ? reportAbsences(board) : ignoreAbsences(board),
     log,
   });
   const { dispatch, reservations } = runningDispatch;
   const runningServices = createServices({
     config,
     stores,
+    metrics,
+    writeMetrics: () => processGroup?.writeMetrics() ?? metrics.write(),
     dispatch,
     responseMemory,
     requestStatsStore,
@@ -79,7 +99,8 @@ export async function startApi(
     onAccountChange: (accountId) => services.apiKeys.drop(accountId),
     log,
   });
-  const connections = createConnections(services, options);
+  const queueBoard = await openBoard(services);
+  const connections = createConnections(services, options, queueBoard?.middleware ?? null);
   warnOfHiddenCallers(config, log);
   // All api processes listen to this channel, so that they can count each other by publishing to it.
   subscriber.listen(redisChannels.apis, { onMessage: () => undefined });
@@ -91,12 +112,16 @@ export async function startApi(
     setImmediate(loadTokenizer);
     setImmediate(loadTokenDecoder);
   }
+  const conditions = watchConditions(services, board, options);
   log.info({ url }, 'api ready');
 
   return {
     url,
     async stop() {
+      services.isStopping = true;
+      await conditions.stop();
       await Promise.all([connections.stop(), runningDispatch.drain()]);
+      await queueBoard?.close();
       await runningDispatch.close();
       await heartbeat.stop();
       await bans.stop();
@@ -108,9 +133,21 @@ export async function startApi(
   };
 }
 
-function createConnections(services: Services, { maxStallMs }: ApiOptions): HttpConnections {
+/** Loads the packages of the board only if somebody may see it. */
+async function openBoard({ config, redis }: Services): Promise<QueueBoard | null> {
+  const { adminToken, publicUrl } = config;
+  if (adminToken === null) return null;
+  const { openQueueBoard } = await import('./queue-board/queue-board.ts');
+  return await openQueueBoard({ redis, adminToken, publicUrl });
+}
+
+function createConnections(
+  services: Services,
+  { maxStallMs }: ApiOptions,
+  queueBoard: ApiMiddleware | null,
+): HttpConnections {
   const { config, log } = services;
-  const handle = createApp(services).callback();
+  const handle = createApp(services, queueBoard).callback();
   return new HttpConnections({
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // The time limit of a body depends on its length. Node would abort a large one after five minutes, however fast it

@@ -7,6 +7,10 @@ import type { FairBudget } from '../shared/fairness/fair-budget.ts';
 import type { Holdings } from '../shared/fairness/holdings.ts';
 import type { HistoryStore } from './endpoints/users/history-store.ts';
 import type { ReasoningStore } from '../shared/work/reasoning-store.ts';
+import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import type { Demand } from '../shared/work/demand/demand.ts';
+import type { RecentReading } from './operator/recent-reading.ts';
+import type { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { RedisClient } from '../shared/platform/redis/redis-client.ts';
 import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
@@ -26,6 +30,7 @@ import type { Captcha } from './account-area/captcha/captcha.ts';
 import type { Dispatch } from './requests/dispatch/create-dispatch.ts';
 import type { DocumentReader } from '../shared/preparing/documents/document-reader.ts';
 import type { Batches } from '../shared/work/batches/batches.ts';
+import type { SystemReader } from './operator/conditions/system-reader.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { EmailCodeStore } from './account-area/email-code-store.ts';
 import type { Limits } from './account-area/limits.ts';
@@ -49,6 +54,19 @@ export interface WebServices extends WebStores {
 export interface Services extends Dispatch {
   readonly config: Config;
   readonly log: Logger;
+  readonly metrics: ProcessMetrics;
+  /**
+   * The metrics that this process shows: its own, or those of all api processes that share its port.
+   * @throws AppError `service_unavailable`
+   */
+  readonly writeMetrics: () => Promise<string>;
+  readonly requestMetrics: RequestMetrics;
+  /** What waits and runs in all processes together. */
+  readonly demand: RecentReading<Demand>;
+  /** The state of the stores and the workers. */
+  readonly system: SystemReader;
+  /** Whether this process has stopped to take requests. */
+  isStopping: boolean;
   readonly redis: RedisClient;
   readonly mongo: MongoConnection;
   readonly objects: ObjectStore;

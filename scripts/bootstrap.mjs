@@ -9,6 +9,7 @@ import { build, isBuilt } from './bootstrap/build.mjs';
 import { withLock } from './bootstrap/lock.mjs';
 import { installPackages, isInstalled } from './bootstrap/packages.mjs';
 import { SetupError, root, say, signalPrograms } from './bootstrap/processes.mjs';
+import { fetchPrometheus, findPrometheus } from './bootstrap/prometheus-program.mjs';
 import { hasRedis, installRedis } from './bootstrap/redis-program.mjs';
 import { runRealTests } from './bootstrap/run-real-tests.mjs';
 import { runTests } from './bootstrap/run-tests.mjs';
@@ -35,6 +36,10 @@ function checkNode() {
   throw new SetupError(`model-gateway needs Node 20.19 or later; this is Node ${process.versions.node}.`);
 }
 
+/** Several api processes on one port are started by a program of their own. */
+const entryOf = (command, args) =>
+  command === 'api' && args.length > 0 ? 'scripts/start/api-processes' : entries[command];
+
 async function prepare(command) {
   const isTest = Object.hasOwn(testRunners, command);
   const project = isTest ? 'all' : 'product';
@@ -42,6 +47,7 @@ async function prepare(command) {
     { isDone: isInstalled, work: installPackages },
     { isDone: () => !needRedis.includes(command) || hasRedis(), work: installRedis },
     { isDone: () => !isTest || findBrowser() !== null, work: installBrowser },
+    { isDone: () => !isTest || findPrometheus() !== null, work: fetchPrometheus },
     { isDone: () => isBuilt(project), work: () => build(project) },
   ];
   if (steps.every((step) => step.isDone())) return;
@@ -69,9 +75,9 @@ async function main([command, ...args]) {
     process.exitCode = (await runTestCommand(args)) ? 0 : 1;
     return;
   }
-  const entry = join(root, 'dist', `${entries[command]}.js`);
-  if (!existsSync(entry))
-    throw new SetupError(`${entries[command]}.ts, which "${command}" runs, does not exist.`);
+  const name = entryOf(command, args);
+  const entry = join(root, 'dist', `${name}.js`);
+  if (!existsSync(entry)) throw new SetupError(`${name}.ts, which "${command}" runs, does not exist.`);
   // Deliver signals that arrived during the checks while their handlers are still installed.
   await new Promise(setImmediate);
   // From here on, the command handles signals, and finds its arguments where it expects them.

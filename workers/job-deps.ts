@@ -1,14 +1,23 @@
+import { watchBudgets } from '../shared/operator/watch-budgets.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
+import { queueOfModel, type QueueName } from '../shared/work/queue/job-kinds.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { ResponseStore } from '../shared/work/replies/response-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
+import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
+import { CallMetrics } from './routing/call-metrics.ts';
+import { CallTally } from './routing/call-tally.ts';
+import type { Routing } from './routing/call-route.ts';
+import { EndedWork } from './reporting/ended-work.ts';
 import type { Faults } from './reporting/faults.ts';
 import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
 import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import type { JobDeps } from './runs/job-context.ts';
+import { RunMetrics } from './runs/run-metrics.ts';
 import { StoredResponseMover } from './runs/stored-response-mover.ts';
 import { createResponseBudget } from './runs/generation-memory.ts';
 import { createImageChecker } from './media/check-image.ts';
@@ -26,6 +35,8 @@ const imageMemoryBytes = 512_000_000;
 const jobMemoryBytes = 512_000_000;
 
 export interface RunningDeps extends JobDeps {
+  readonly endedWork: EndedWork;
+  readonly tally: CallTally;
   /** Call this once no job is running, before the stores are closed. */
   readonly stop: () => Promise<void>;
   /** Releases the call slots of a process that is about to exit. Other workers run its waiting calls. */
@@ -38,6 +49,7 @@ export function createJobDeps(
   workerId: string,
   responseMemoryBytes: number | undefined,
   faults: Faults,
+  metrics: ProcessMetrics,
   log: Logger,
 ): RunningDeps {
   const upstreams = new UpstreamPool(log);
@@ -45,7 +57,13 @@ export function createJobDeps(
   const limiter = new RouteLimiter(redis, workerId, log, {
     slotSets: () => listSlotSets(catalog.current.models.flatMap(({ routes }) => routes)),
   });
-  const routing = { upstreams, limiter };
+  const callMetrics = new CallMetrics(metrics);
+  const queueOf = (id: string): QueueName | null => {
+    const model = catalog.find(id);
+    return model === undefined ? null : queueOfModel(model.type);
+  };
+  const tally = new CallTally();
+  const routing: Routing = { upstreams, limiter, tally, onCallEnded: (call) => callMetrics.note(call) };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);
   const requestStats = new RequestStatsRecorder(new RequestStatsStore(redis), log);
@@ -55,25 +73,32 @@ export function createJobDeps(
     checkImage: createImageChecker(decoders),
     memory: new FairBudget({ capacity: imageMemoryBytes }),
   };
+  const jobMemory = new FairBudget({ capacity: jobMemoryBytes });
+  const responseMemory = createResponseBudget(responseMemoryBytes);
+  watchBudgets(metrics, { images: media.memory, jobs: jobMemory, responses: responseMemory });
   const vectorCache = new VectorCacheStore(redis, log);
   return {
     redis,
     ledger,
     hotAccounts,
     requestStats,
+    usageMetrics: new UsageMetrics(metrics),
+    runMetrics: new RunMetrics(metrics, queueOf),
+    endedWork: new EndedWork(queueOf),
+    tally,
     prices,
     catalog,
     routing,
     embeddings: new EmbeddingSchedulers(catalog, { routing, log, media, vectorCache }),
     reasoning: new ReasoningStore(redis, log),
     payloads,
-    jobMemory: new FairBudget({ capacity: jobMemoryBytes }),
+    jobMemory,
     responses,
     mover,
     objects,
     media,
     reencodeImage: createImageReencoder(decoders),
-    responseMemory: createResponseBudget(responseMemoryBytes),
+    responseMemory,
     faults,
     log,
     workerId,

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { answerQuestions } from '../shared/platform/child-processes/process-questions.ts';
 import { queueNames, type QueueName } from '../shared/work/queue/job-kinds.ts';
 import { ConfigError } from '../shared/platform/runtime/config-error.ts';
-import { loadConfig } from '../shared/platform/config/config.ts';
+import { loadConfig, readLogFormat } from '../shared/platform/config/config.ts';
 import { runProcess } from '../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../shared/platform/runtime/logger.ts';
 import type { WorkerOptions } from './worker.ts';
@@ -45,12 +46,17 @@ function readOptions(args: string[]): WorkerOptions {
   };
 }
 
-await runProcess('worker', async () => {
+const start = async () => {
   const options = readOptions(process.argv.slice(2));
   const config = loadConfig(process.env);
-  const log = createLogger('worker', config.logLevel);
+  const log = createLogger('worker', config.logLevel, config.logFormat);
   // Node opens the files of an import graph all at the same time. Loading it in two stages lets a process start
   // with a limit of 256 open files.
   const { startWorker } = await import('./worker.ts');
-  return { running: await startWorker(config, process.env, log, options), log };
-});
+  const running = await startWorker(config, process.env, log, options);
+  // If several workers run, `npm start` asks each of them.
+  answerQuestions(process, { state: () => running.state(), metrics: () => running.metrics.readJson() });
+  return { running, log };
+};
+
+await runProcess('worker', start, { logFormat: readLogFormat(process.env) });

@@ -47,6 +47,8 @@ export interface RunningJobIntake extends Required<Running> {
   batchAccounts(): string[];
   /** Runs no further lines of batches of a banned account. */
   refuseBatches(accountId: string): void;
+  /** Cancels the jobs of a queue that wait for a call slot. @returns how many */
+  cancelWaiting(queue: QueueName): number;
   /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void;
 }
@@ -100,6 +102,7 @@ export function startDurableJobs(options: DurableJobsOptions): RunningJobIntake 
     checkBatches: () => batches.check(),
     batchAccounts: () => batches.accounts(),
     refuseBatches: (accountId) => batches.refuseAccount(accountId),
+    cancelWaiting: (queue) => intake.cancelWaiting(queue),
     cancel: (jobId) => intake.cancel(jobId),
     async stop() {
       await Promise.all([intake.stop(), batches.stop(), webhooks.stop()]);

@@ -6,9 +6,14 @@ import type { QueueName } from '../shared/work/queue/job-kinds.ts';
 import { tooMuchStoredMessage } from '../shared/work/replies/stored-frames-store.ts';
 import { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Config } from '../shared/platform/config/config.ts';
+import { startOperatorServer } from '../shared/operator/operator-server.ts';
+import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import { productVersion } from '../shared/platform/runtime/product-version.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
+import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
+import type { WorkerState } from '../shared/operator/worker-state.ts';
 import { openStores, type Stores } from '../shared/stores/open-stores.ts';
 import { Faults } from './reporting/faults.ts';
 import { WebhookSecretStore } from '../shared/work/webhook-secret-store.ts';
@@ -19,6 +24,8 @@ import { WorkerRuns } from './intake/worker-runs.ts';
 import { createJobDeps, type RunningDeps } from './job-deps.ts';
 import { startMailIntake } from './deliveries/mail/take-mails.ts';
 import { AccountBanned } from './runs/job-context.ts';
+import { countHeldWork } from './maintenance/count-held-work.ts';
+import { cancelWaiting, type DrainRequest } from './maintenance/cancel-waiting.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
@@ -35,19 +42,26 @@ export interface WorkerOptions {
   readonly healthFile?: string;
 }
 
+export interface RunningWorker extends Required<Running> {
+  readonly metrics: ProcessMetrics;
+  /** For the process that started this one. */
+  state(): WorkerState;
+}
+
 /** Starts everything a worker process does: requests, durable jobs, and periodic maintenance. */
 export async function startWorker(
   config: Config,
   env: NodeJS.ProcessEnv,
   log: Logger,
   options: WorkerOptions,
-): Promise<Running> {
+): Promise<RunningWorker> {
   const workerId = randomUUID();
   const { queues, concurrency, responseMemoryBytes, healthFile } = options;
-  const stores = await openStores(config, env, log);
+  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
+  const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, connect } = stores;
   const faults = new Faults(log);
-  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, log);
+  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, metrics, log);
   const runs = new WorkerRuns(queues);
   const runsByQueue = runs.byQueue;
   let jobs: RunningJobIntake | null = null;
@@ -60,7 +74,13 @@ export async function startWorker(
     },
     log,
   });
+  let isStopping = false;
   const publisher = createPublisher(stores, dependencies, runs);
+  const drain = (request: DrainRequest): void => {
+    const cancelJobs = (queue: QueueName): number => jobs?.cancelWaiting(queue) ?? 0;
+    const cancelling = cancelWaiting({ dependencies, cancelJobs }, request);
+    runInBackground(cancelling, 'cancelling what waits for call slots', log);
+  };
   listenToControl({
     subscriber,
     workerId,
@@ -69,6 +89,7 @@ export async function startWorker(
       if (control.action === 'received') publisher.acknowledge(control.channel, control.mark);
       else if (control.action === 'cancel-job') jobs?.cancel(control.jobId);
       else if (control.action === 'check-batches') jobs?.checkBatches();
+      else if (control.action === 'drain') drain(control);
       else runs.control(control);
     },
     onJobsAdded: (queue) => jobs?.wake(queue),
@@ -80,12 +101,16 @@ export async function startWorker(
   // The worker must be registered before it takes any work, because the work of a worker presumed dead is
   // dispatched again.
   const taking = new TakingWatch();
+  const { catalog, embeddings, tally, routing } = dependencies;
+  const heldSources = { catalog, runs, embeddings, tally, limiter: routing.limiter };
   const heartbeat = await startHeartbeat({
     redis,
     runsByQueue,
     taking,
     embeddings: dependencies.embeddings,
     faults,
+    endedWork: dependencies.endedWork,
+    countHeld: () => countHeldWork(heldSources, queues),
     workerId,
     ...(healthFile === undefined ? {} : { healthFile }),
     log,
@@ -122,14 +147,30 @@ export async function startWorker(
     faults,
     log,
   });
-  log.info({ workerId, queues, concurrency }, 'worker ready');
+  const isReady = (): boolean => !isStopping && queues.every((queue) => taking.isTaking(queue));
+  const operatorServer =
+    config.metricsPort === null
+      ? null
+      : await startOperatorServer({
+          config,
+          port: config.metricsPort,
+          metrics,
+          isReady,
+          log,
+        });
+  const metricsUrl = operatorServer === null ? {} : { metricsUrl: `${operatorServer.url}/metrics` };
+  log.info({ workerId, queues, concurrency, ...metricsUrl }, 'worker ready');
 
   return {
+    metrics,
+    state: () => ({ isReady: isReady(), running: runs.size + jobs.batchAccounts().length }),
     async stop() {
+      isStopping = true;
       await Promise.all(intakes.map((intake) => intake.stop()));
       await heartbeat.stop();
       await maintenance.stop();
       await dependencies.stop();
+      await operatorServer?.stop();
       await stores.close();
     },
     async handBack() {

@@ -70,6 +70,7 @@ export async function admit<P extends Placement>(
   const holder = keyHolderOf(context);
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
+  context.state.model = model.id;
   const { respondsAsync, timeoutMs, isResumable } = modelRequestOptionsOf(context);
   const claim = await createClaim(context, accountId);
   // The client may have disconnected while the request was read, tokenized and hashed.
@@ -107,6 +108,10 @@ export async function admit<P extends Placement>(
     isResumable,
   };
   let placement = claim !== null || isResumable || respondsAsync ? null : place(request);
+  if (!respondsAsync)
+    services.facts.expect(requestId, (facts) => {
+      context.state.facts = facts;
+    });
   let isUncertain = false;
   const result = await runForAccount(services, holder, async () => {
     const current = placement;
@@ -117,10 +122,13 @@ export async function admit<P extends Placement>(
       isUncertain = true;
     });
   }).catch((error: unknown) => {
+    services.facts.forget(requestId);
     throw isUncertain ? toAppError(error).asPossiblyCharged(requestId) : error;
   });
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
+  if (result.outcome !== 'ok') services.facts.forget(requestId);
   if (result.outcome === 'attached') {
+    context.state.isReplay = true;
     context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });
     return { ...result, accountId };
   }

@@ -17,6 +17,8 @@ import {
   retrieveFile,
 } from './batch-files.ts';
 import { getFile } from './files.ts';
+import { getDemand } from './demand.ts';
+import { getLiveness, getMetrics, getReadiness } from './probes.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
 import {
   withAsyncResponse,
@@ -141,6 +143,10 @@ export const operations = {
   listServers,
   getWebConfig,
   getHealth,
+  getLiveness,
+  getReadiness,
+  getMetrics,
+  getDemand,
   getDescription,
   getDocs,
 } as const;

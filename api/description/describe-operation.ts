@@ -27,6 +27,14 @@ export const securitySchemes = {
       description: 'An API key, sent as `Authorization: Bearer <API_KEY>`.',
     },
   },
+  metrics: {
+    name: 'metricsToken',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'The operator’s `METRICS_TOKEN`, sent as `Authorization: Bearer <METRICS_TOKEN>`.',
+    },
+  },
   web: {
     name: 'webSession',
     scheme: {

@@ -27,6 +27,7 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   // Authentication looks up the key or session in a backing service.
   if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
   if (isAccountOperation(operation)) add('rate_limit_exceeded');
+  if (operation.auth === 'metrics') add('invalid_api_key');
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
   if (needsCsrfToken(operation)) add('csrf_failed');
   if (changesUserData(operation)) add('too_many_attempts');

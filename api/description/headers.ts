@@ -135,7 +135,8 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   if (status === 429 || (status === 503 && !isAdditional(operation, status))) names.push('retry-after');
   if (status === 502 && callsModel) names.push('retry-after');
   if ((status === 429 && isCounted) || (status === 502 && callsModel)) names.push('retry-after-ms');
-  if (status === 401 && operation.auth === 'key') names.push('www-authenticate');
+  if (status === 401 && (operation.auth === 'key' || operation.auth === 'metrics'))
+    names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
   if (status === 409 || (callsModel && status >= 500)) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

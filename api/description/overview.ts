@@ -38,5 +38,7 @@ export const tagDescriptions: Record<Tag, string> = {
   'Web API Accounts':
     'The accounts that a user of the account area has linked: balances, refills, request history and keys. Revealing or ' +
     'replacing a key and unlinking an account require an emailed code.',
+  Admin:
+    'For the operator and the programs that run the gateway. The operator’s token is needed, not an API key.',
   System: 'Health, statistics and settings of the service, and this API reference. No key is needed.',
 };

@@ -12,12 +12,17 @@ export async function streamResponse(
   stream: SseStream,
   start: () => Promise<StreamedRequest>,
 ): Promise<void> {
+  const { state } = context;
+  stream.onEnd = () => {
+    const { failure, firstOutputAtMs } = stream;
+    if (failure !== null) Object.assign(state, { error: failure, isBroken: true });
+    if (firstOutputAtMs !== null) state.firstOutputAtMs = firstOutputAtMs;
+  };
   await start().then(
     (request) => stream.attach(request),
     (error: unknown) => stream.fail(toAppError(error)),
   );
   // The stream writes its own headers and body; Koa is needed only if it fails before the first byte.
   await stream.finished;
-  if (stream.failure !== null) context.state.error = stream.failure;
   context.respond = false;
 }

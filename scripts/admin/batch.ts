@@ -11,7 +11,7 @@ import { findAccountId } from './find-account.ts';
 import { findOwner } from './find-owner.ts';
 import { readBatches } from './read-batches.ts';
 import { retryBatch } from './retry-batch.ts';
-import { quote } from './to-printable.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
 
 export const batchVerbs: Record<string, AdminVerb> = {
   list: {

@@ -1,6 +1,6 @@
 import { hashSecret, isApiKey } from '../../shared/accounts/credentials.ts';
 import { CommandError, type AdminContext } from './command.ts';
-import { quote } from './to-printable.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
 
 /** The `id` of a linked account in the account area, which users give to support. Account ids are UUIDs. */
 const linkNumber = /^\d{1,10}$/;

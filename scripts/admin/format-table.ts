@@ -1,5 +1,5 @@
 import { isRecord } from '../../shared/encoding/json-record.ts';
-import { toPrintable } from './to-printable.ts';
+import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
 
 const none = '–';
 

@@ -7,7 +7,7 @@ import { sendControl } from '../../shared/work/replies/worker-control.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 import { findOwner } from './find-owner.ts';
-import { quote } from './to-printable.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
 
 export const jobVerbs: Record<string, AdminVerb> = {
   show: {

@@ -5,7 +5,7 @@ import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { FoundDifferences, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
-import { quote } from './to-printable.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { verifyLedger } from './verify/verify-ledger.ts';
 
 export const ledgerVerbs: Record<string, AdminVerb> = {

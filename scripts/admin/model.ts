@@ -2,7 +2,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { publishInvalidation } from '../../shared/platform/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
-import { readCandidates, RouteStateStore } from './route-state-store.ts';
+import { readCandidates, RouteStateStore } from '../../shared/routing/route-state-store.ts';
 import { CacheUseStore } from '../../shared/work/cache-use-store.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';

@@ -1,7 +1,7 @@
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { formatTable } from './format-table.ts';
-import { toPrintable } from './to-printable.ts';
+import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
 
 /** Rows printed together. */
 const pageSize = 100;

@@ -1,5 +1,5 @@
 import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { createDrainedError } from '../../shared/work/queue/drained-request.ts';
 import { lanes } from '../../shared/work/queue/fair-share.ts';
 import { isResponseStored, type AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import {
@@ -20,13 +20,10 @@ import { StoredFramesStore } from '../../shared/work/replies/stored-frames-store
 /** Number of requests read in one step. */
 const pageSize = 500;
 
-const drainedError = new AppError('queue_full', {
-  message: 'The queue was emptied by the operator, and nothing was charged. Try again shortly.',
-});
+const drainedError = createDrainedError();
 
 /**
- * Removes requests with waiting callers from a queue, releases their reservations, and fails them with 503, which
- * clients retry.
+ * Removes requests with waiting callers from a queue, releases their reservations, and fails them with 503.
  * @returns how many requests there were
  */
 export async function drainCallers(redis: RedisClient, queue: QueueName): Promise<number> {

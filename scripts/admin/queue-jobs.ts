@@ -50,18 +50,9 @@ export async function drainJobs({ redis }: AdminContext, queue: QueueName): Prom
   return drained;
 }
 
-/** Counts a queue's durable jobs by state. */
-export async function countJobsOf(
-  redis: RedisClient,
-  queue: QueueName,
-): Promise<{ readonly waiting: number; readonly active: number; readonly failed: number }> {
+/** Counts a queue's durable jobs that failed within the last day. */
+export async function countFailedJobs(redis: RedisClient, queue: QueueName): Promise<number> {
   const shards = Array.from({ length: shardCount }, (_, shard) => shard);
-  const [waiting, failed, { running }] = await Promise.all([
-    Promise.all(shards.map((shard) => redis.hget(redisKeys.jobTotals(shard), queue))),
-    Promise.all(shards.map((shard) => redis.zcard(redisKeys.jobFailures(shard, queue)))),
-    new JobTurns(redis).counts(queue),
-  ]);
-  const sum = (counts: readonly (string | number | null)[]): number =>
-    counts.reduce<number>((total, count) => total + Number(count ?? 0), 0);
-  return { waiting: sum(waiting), active: running, failed: sum(failed) };
+  const failed = await Promise.all(shards.map((shard) => redis.zcard(redisKeys.jobFailures(shard, queue))));
+  return failed.reduce((total, count) => total + count, 0);
 }

@@ -1,19 +1,22 @@
 import { bullQueues, queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { lanes } from '../../shared/work/queue/fair-share.ts';
 import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
-import { ReadyQueue } from '../../shared/work/queue/ready-queue.ts';
+import type { Demand, WorkDemand } from '../../shared/work/demand/demand.ts';
+import { readDemand } from '../../shared/work/demand/read-demand.ts';
+import { summarizeQueue } from '../../shared/work/demand/summarize-demand.ts';
 import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { drainCallers } from './queue-callers.ts';
+import { drainSlotWaiters } from './queue-slots.ts';
 import { endProgress, showProgress } from './progress.ts';
-import { countJobsOf, drainJobs, listFailedJobs } from './queue-jobs.ts';
+import { countFailedJobs, drainJobs, listFailedJobs } from './queue-jobs.ts';
 import { retryFailedJobs } from './queue-retry.ts';
+import { withCatalog } from './with-catalog.ts';
 
 export const queueVerbs: Record<string, AdminVerb> = {
   status: {
     usage: '',
-    help: 'counts waiting and running requests and jobs, jobs that failed within the last day, and workers',
+    help: 'counts waiting and running requests, jobs and lines of batches, jobs that failed within the last day, and workers by version',
     positionals: 0,
     options: [],
     run: showStatus,
@@ -34,7 +37,7 @@ export const queueVerbs: Record<string, AdminVerb> = {
   },
   drain: {
     usage: '<queue>',
-    help: 'cancels and refunds all waiting requests and jobs; running ones continue',
+    help: 'cancels and refunds all waiting requests and jobs, also those that wait for a call slot; running ones continue',
     positionals: 1,
     options: [],
     run: drain,
@@ -62,68 +65,75 @@ async function retry(context: AdminContext): Promise<unknown> {
   return retried;
 }
 
-/** Cancels and refunds all waiting requests and jobs. Running work continues. */
+/** More than it takes, unless callers send new requests all the time. */
+const maxDrainRounds = 20;
+
+/** Cancels and refunds all waiting requests and jobs, also those that wait for a call slot. Running work continues. */
 async function drain(context: AdminContext): Promise<unknown> {
   const queue = readQueue(context);
-  const requests = await drainCallers(context.redis, queue);
-  return { queue, jobs: await drainJobs(context, queue), requests };
-}
-
-async function showStatus({ redis }: AdminContext): Promise<unknown> {
-  const status: Record<string, object> = {};
-  for (const name of queueNames) {
-    status[name] = name === 'chat' ? await describeChat(redis) : await describeQueue(redis, name);
+  let [jobs, requests] = [0, 0];
+  // When calls no longer wait for slots, their worker takes what was still in the queue.
+  for (let round = 0; round < maxDrainRounds; round++) {
+    const callers = await drainCallers(context.redis, queue);
+    const waiting = await drainJobs(context, queue);
+    const held = await drainSlotWaiters(context.redis, queue);
+    requests += callers + held.requests;
+    jobs += waiting + held.jobs;
+    if (callers + waiting + held.requests + held.jobs === 0) break;
   }
-  return status;
+  return { queue, jobs, requests };
 }
 
-/** Interactive chats wait in their own list and run without BullMQ. */
-async function describeChat(redis: RedisClient): Promise<object> {
-  const registry = new WorkerRegistryStore(redis);
-  const durable = await countJobsOf(redis, 'chat');
-  const { active } = await registry.sumLoads('chat');
-  const waiting = await Promise.all(lanes.map((lane) => new ReadyQueue(redis, lane).countWaiting()));
-  return {
-    waiting: waiting.reduce((sum, count) => sum + count, durable.waiting),
-    active: durable.active + active,
-    delayed: 0,
-    failed: durable.failed,
-    workers: (await registry.findAlive('chat')).size,
-  };
+async function showStatus(context: AdminContext): Promise<unknown> {
+  return await withCatalog(context, async (catalog) => {
+    const demand = await readDemand({ redis: context.redis, catalog });
+    const described = queueNames.map(
+      async (queue) => [queue, await describeQueue(context, demand, queue)] as const,
+    );
+    return Object.fromEntries(await Promise.all(described));
+  });
 }
 
 /**
- * Sums all BullMQ queues behind the name. `bulk` shows the second one alone, which serves accounts with many requests
- * in flight.
+ * Requests and durable jobs. Those that wait for their vendor's limit wait, although a worker has taken them. Lines of
+ * batches are counted apart, because `drain` does not cancel them.
  */
-async function describeQueue(redis: RedisClient, name: keyof typeof bullQueues): Promise<object> {
-  const registry = new WorkerRegistryStore(redis);
-  const counts = await Promise.all(bullQueues[name].map((queue) => countJobs(redis, queue)));
-  const sum = (state: keyof JobCounts): number => counts.reduce((total, one) => total + one[state], 0);
-  const bulk = counts[1];
-  const durable = await countJobsOf(redis, name);
+async function describeQueue({ redis }: AdminContext, demand: Demand, queue: QueueName): Promise<object> {
+  const { workers, versions } = demand.queues[queue];
+  const isLine = ({ callClass }: WorkDemand): boolean => callClass === 'batch';
+  const sums = summarizeQueue({ ...demand, work: demand.work.filter((work) => !isLine(work)) }, queue);
+  const lines = summarizeQueue({ ...demand, work: demand.work.filter(isLine) }, queue);
+  const bull = await countInBull(redis, queue);
   return {
-    waiting: sum('waiting') + durable.waiting,
-    active: sum('active') + durable.active,
-    delayed: sum('delayed'),
-    failed: sum('failed') + durable.failed,
-    workers: (await registry.findAlive(name)).size,
-    ...(bulk === undefined ? {} : { bulk: { waiting: bulk.waiting, active: bulk.active } }),
-    ...(name === 'embedding' ? { inputs_waiting: (await registry.sumLoads(name)).waitingInputs } : {}),
+    waiting: sums.waiting,
+    waiting_for_slot: sums.waitingForSlot,
+    active: sums.running,
+    delayed: bull.delayed,
+    failed: bull.failed + (await countFailedJobs(redis, queue)),
+    workers,
+    oldest_waiting_seconds: Math.round(sums.oldestMs / 100) / 10,
+    lines_waiting: lines.waiting,
+    lines_active: lines.running,
+    ...(queue === 'embedding' && {
+      inputs_waiting: (await new WorkerRegistryStore(redis).sumLoads(queue)).waitingInputs,
+    }),
+    versions: Array.from(versions, ([version, count]) => `${version} (${count})`).join(', ') || null,
   };
 }
 
-type JobCounts = Record<'waiting' | 'active' | 'delayed' | 'failed', number>;
-
-async function countJobs(redis: RedisClient, name: string): Promise<JobCounts> {
-  const queue = openBullQueue(name, redis);
-  const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed');
-  await queue.close();
-  const count = (state: string): number => counts[state] ?? 0;
-  return {
-    waiting: count('waiting') + count('prioritized'),
-    active: count('active'),
-    delayed: count('delayed'),
-    failed: count('failed'),
-  };
+/** Chats run without BullMQ. */
+async function countInBull(
+  redis: RedisClient,
+  queue: QueueName,
+): Promise<{ readonly delayed: number; readonly failed: number }> {
+  const sums = { delayed: 0, failed: 0 };
+  if (queue === 'chat') return sums;
+  for (const name of bullQueues[queue]) {
+    const bull = openBullQueue(name, redis);
+    const { delayed = 0, failed = 0 } = await bull.getJobCounts('delayed', 'failed');
+    await bull.close();
+    sums.delayed += delayed;
+    sums.failed += failed;
+  }
+  return sums;
 }

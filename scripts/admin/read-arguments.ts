@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { UsageError, type AdminVerb } from './command.ts';
-import { quote } from './to-printable.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
 
 export interface CommandArguments {
   readonly positionals: readonly string[];

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
 import { printResult } from './print-result.ts';
 import { readArguments, type CommandArguments } from './read-arguments.ts';
-import { toPrintable } from './to-printable.ts';
+import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
 import { describeFailure, withStores } from './with-stores.ts';
 
 type Verbs = Record<string, AdminVerb>;

@@ -1,6 +1,10 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
-import { readCandidates, RouteStateStore, type CandidateState } from './route-state-store.ts';
+import {
+  readCandidates,
+  RouteStateStore,
+  type CandidateState,
+} from '../../shared/routing/route-state-store.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 import { describeStop } from './describe-stop.ts';

@@ -4,7 +4,7 @@ import type { WebUser } from '../../shared/account-area/web-models.ts';
 import { readInteger, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { describeUser, describeUserInFull } from './show-user.ts';
-import { quote } from './to-printable.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import type { NewAuditEvent } from '../../shared/account-area/audit-store.ts';
 import { MailQueue } from '../../shared/account-area/mail-queue.ts';
 import { isNotifiedByMail } from '../../shared/account-area/queue-notice.ts';

@@ -29,11 +29,11 @@ export function signalPrograms(signal) {
 export function run(
   file,
   args,
-  { env = process.env, onOutput = () => {}, timeoutMs = 0, silenceMs = 0 } = {},
+  { cwd = root, env = process.env, onOutput = () => {}, timeoutMs = 0, silenceMs = 0 } = {},
 ) {
   return new Promise((fulfil) => {
     const limits = { timeout: timeoutMs, killSignal: 'SIGKILL' };
-    const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], ...limits });
+    const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], ...limits });
     children.add(child);
     let output = '';
     const onSilence = () => {

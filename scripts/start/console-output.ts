@@ -5,7 +5,8 @@ import {
   formatPartName,
   formatTime,
   type Paint,
-} from './format-log-line.ts';
+} from '../../shared/platform/runtime/format-log-line.ts';
+import { SkippedLines } from './skipped-lines.ts';
 
 /** The destination of lines: the process's stdout, or a list in tests. */
 export interface LineSink {
@@ -16,6 +17,8 @@ export interface LineSink {
 const maxLinesPerSecond = 40;
 /** In addition to the lines above. */
 const maxWarningsPerSecond = 20;
+/** A start may take long, and its messages are known until its end. */
+const maxKnownMessages = 10_000;
 const warningMark = '"level":"warn"';
 const routineMark = '"level":"info"';
 /** Fields that specify where or for whom something happened, but not what. */
@@ -32,8 +35,7 @@ export class ConsoleOutput {
   readonly #messagesThisSecond = new Set<string>();
   #shownThisSecond = 0;
   #warnedThisSecond = 0;
-  #skipped = 0;
-  #skippedWarnings = 0;
+  readonly #skipped = new SkippedLines();
   #hasTimer = false;
 
   constructor(sink: LineSink) {
@@ -61,7 +63,7 @@ export class ConsoleOutput {
 
   unmuteRoutine(): void {
     this.#isMuted = false;
-    this.#beginSecond();
+    this.#endSecond();
   }
 
   /** Prints an event of a part while everything is running. */
@@ -88,9 +90,12 @@ export class ConsoleOutput {
     const isOverLimit =
       (isRoutine && this.#shownThisSecond >= maxLinesPerSecond) ||
       (isWarning && this.#warnedThisSecond >= maxWarningsPerSecond);
-    if (isOverLimit || this.#isRepeated(part, line)) {
-      this.#skipped += 1;
-      if (isWarning) this.#skippedWarnings += 1;
+    // While the stack starts, api and worker log the same warnings. Each is shown or counted once.
+    if (this.#isMuted && this.#isRepeated(part, line)) return;
+    if (isOverLimit || (!this.#isMuted && this.#isRepeated(part, line))) {
+      if (isWarning) this.#skipped.addWarning(line);
+      else this.#skipped.addLine();
+      this.#startSecond();
       return;
     }
     const text = formatLogLine(part, line, this.paint);
@@ -98,7 +103,11 @@ export class ConsoleOutput {
     this.print(text);
     this.#shownThisSecond += 1;
     if (isWarning) this.#warnedThisSecond += 1;
-    if (!this.#hasTimer) setTimeout(() => this.#endSecond(), 1_000).unref();
+    this.#startSecond();
+  }
+
+  #startSecond(): void {
+    if (!this.#hasTimer) setTimeout(() => this.#onSecond(), 1_000).unref();
     this.#hasTimer = true;
   }
 
@@ -115,34 +124,29 @@ export class ConsoleOutput {
     // While the stack starts, messages that every process logs about the catalog are shown once.
     const key = this.#isMuted ? comparedText : `${part} ${comparedText}`;
     const isKnown = this.#messagesThisSecond.has(key);
-    this.#messagesThisSecond.add(key);
+    if (this.#messagesThisSecond.size < maxKnownMessages) this.#messagesThisSecond.add(key);
     return isKnown;
   }
 
-  #endSecond(): void {
+  #onSecond(): void {
     this.#hasTimer = false;
-    if (this.#isMuted) return;
-    if (this.#skipped > 0) {
-      const text = `… and ${countLines(this.#skipped, this.#skippedWarnings)}, which are in the logs`;
-      this.print(this.paint('dim', `         ${text}`));
-    }
-    this.#beginSecond();
+    // The limits apply to the whole start.
+    if (this.#isMuted) this.#printSkipped();
+    else this.#endSecond();
   }
 
-  #beginSecond(): void {
+  #printSkipped(): void {
+    const skipped = this.#skipped.describe();
+    if (skipped !== null) this.print(this.paint('dim', `         ${skipped}`));
+    this.#skipped.clear();
+  }
+
+  #endSecond(): void {
+    this.#printSkipped();
     this.#shownThisSecond = 0;
     this.#warnedThisSecond = 0;
-    this.#skipped = 0;
-    this.#skippedWarnings = 0;
     this.#messagesThisSecond.clear();
   }
-}
-
-function countLines(lines: number, warnings: number): string {
-  if (lines === warnings) return `${lines} more ${lines === 1 ? 'warning' : 'warnings'}`;
-  const warningsPart =
-    warnings === 0 ? '' : `, ${warnings} of them ${warnings === 1 ? 'a warning' : 'warnings'}`;
-  return `${lines} more ${lines === 1 ? 'line' : 'lines'}${warningsPart}`;
 }
 
 export function formatMs(ms: number): string {

@@ -197,18 +197,27 @@ function externalPart(endpoints: Endpoints, description: string, stage: StopStag
   return { spec: null, stage, endpoints: () => endpoints, describe: () => description };
 }
 
-/** The api or the worker. Its dependencies may start later, so its start is retried forever. */
-export function rolePart(name: 'api' | 'worker', env: NodeJS.ProcessEnv): PartSpec {
-  const args = {
-    api: ['api/main.js'],
-    worker: ['workers/main.js', '--queues', 'chat,image,embedding', '--concurrency', '8192'],
-  };
-  const [entry, ...roleArguments] = args[name];
-  return {
-    name,
-    stopTimeoutMs: 30_000,
-    firstStart: 'retry',
-    printsOutput: true,
-    launch: () => ({ file: process.execPath, args: [...roleFlags, dist(entry!), ...roleArguments], env }),
-  };
+/** The dependencies of a role may start later, so its start is retried forever. */
+const role = { stopTimeoutMs: 30_000, firstStart: 'retry', printsOutput: true } as const;
+
+/** The api, in one process or in several. */
+export function apiPart(processes: number, env: NodeJS.ProcessEnv): PartSpec {
+  const args =
+    processes === 1
+      ? [...roleFlags, dist('api/main.js')]
+      : ['--enable-source-maps', dist('scripts/start/api-processes.js'), '--processes', String(processes)];
+  return { ...role, name: 'api', launch: () => ({ file: process.execPath, args, env }) };
+}
+
+export interface WorkerPartOptions {
+  readonly name: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Whether this process asks it for its state and metrics. */
+  readonly hasChannel: boolean;
+}
+
+export function workerPart({ name, env, hasChannel }: WorkerPartOptions): PartSpec {
+  const options = ['--queues', 'chat,image,embedding', '--concurrency', '8192'];
+  const args = [...roleFlags, dist('workers/main.js'), ...options];
+  return { ...role, name, launch: () => ({ file: process.execPath, args, env, hasChannel }) };
 }

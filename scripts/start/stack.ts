@@ -13,6 +13,12 @@ export interface StackDeps {
   readonly dataDir: string;
 }
 
+/** A part that the stack runs. */
+export interface RunningPart {
+  /** Stops it, and waits for its work in progress. The stack forgets it. */
+  stop(): Promise<void>;
+}
+
 /**
  * The running parts with their logs. They are stopped in stages, so that a part stops before the parts that it uses.
  */
@@ -31,9 +37,9 @@ export class Stack {
    * Resolves when the part is ready.
    * @throws PartFailed
    */
-  async run(spec: PartSpec, stage: StopStage): Promise<void> {
+  async run(spec: PartSpec, stage: StopStage): Promise<RunningPart> {
     const { output, guardian, lock, dataDir } = this.#dependencies;
-    const log = new LogFile(join(dataDir, 'logs', `${spec.name}.log`), this.#lostLines);
+    const log = new LogFile(join(dataDir, 'logs', `${spec.name.replace(' ', '-')}.log`), this.#lostLines);
     const part = new SupervisedPart(spec, {
       onOutput: (chunk, stream) => {
         log.write(chunk);
@@ -55,9 +61,18 @@ export class Stack {
         output.printEvent(spec.name, `stopped (${describeDeath(death)}); restarting in ${wait}`, 'yellow');
       },
     });
-    this.#parts.push({ part, stage, log });
-    if (this.#stopping !== null) return;
-    await part.start();
+    const running = { part, stage, log };
+    this.#parts.push(running);
+    if (this.#stopping === null) await part.start();
+    return {
+      stop: async () => {
+        await part.stop();
+        // If the whole stack is being stopped, it does the rest.
+        if (this.#stopping !== null) return;
+        this.#parts.splice(this.#parts.indexOf(running), 1);
+        log.close();
+      },
+    };
   }
 
   /** Stops all parts, and waits for their work in progress. */

@@ -11,11 +11,13 @@ import type { DemoAccount } from './find-demo-account.ts';
 import { removeEndpoints, writeEndpoints } from './endpoints-file.ts';
 import { Guardian } from './guardian.ts';
 import { checkPort, getJson, localUrl } from './loopback.ts';
-import { chooseMongo, chooseRedis, chooseS3, chooseSmtp, rolePart, type Part } from './parts.ts';
+import { apiPart, chooseMongo, chooseRedis, chooseS3, chooseSmtp, type Part } from './parts.ts';
 import { endProcesses } from '../processes/process-identity.ts';
 import { describeExposure } from './prepare-data-dir.ts';
 import { loadSecrets } from './secrets-file.ts';
 import { Stack } from './stack.ts';
+import type { StartOptions } from './start-options.ts';
+import { checkDemandAccess, createWorkers } from './start-workers.ts';
 import { stopOnSignals } from './stop-on-signals.ts';
 import { waitForHealth } from './wait-for-health.ts';
 import { formatWelcome } from './welcome.ts';
@@ -24,11 +26,16 @@ import { parseCatalog } from '../../shared/catalog/parse-catalog.ts';
 
 /**
  * Runs the whole gateway on this machine until it receives a signal. Then the process exits. Resolves when everything
- * is running.
+ * is running, or, if workers start and stop by demand, when no more of them do.
  * @throws ConfigError, PartFailed; in both cases, no part keeps running
  */
-export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput): Promise<void> {
+export async function startGateway(
+  env: NodeJS.ProcessEnv,
+  options: StartOptions,
+  output: ConsoleOutput,
+): Promise<void> {
   const values = readEnvironment(env);
+  checkDemandAccess(options, values);
   await checkEnvironment(env, values);
   await checkCatalogFile(values.CATALOG, env);
   const dataDir = resolve(values.DATA_DIR);
@@ -91,15 +98,29 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
     // An operator's secrets must not be written to a file. In production, each process gets them from its environment.
     if (!isProduction) writeEndpoints(dataDir, endpoints);
     const { pid: _, ...variables } = endpoints;
-    const childEnv = { ...env, ...variables, DATA_DIR: dataDir, HOST: values.HOST, PORT: String(port) };
+    const childEnv = {
+      ...env,
+      ...variables,
+      DATA_DIR: dataDir,
+      HOST: values.HOST,
+      PORT: String(port),
+      // Log files are JSON lines. The console formats them itself.
+      LOG_FORMAT: 'json',
+    };
 
     output.muteRoutine();
     const url = localUrl(values.HOST, port);
     const isDemo =
       !isProduction && (values.DEMO_ACCOUNT ?? (parts.mongodb.spec === null ? 'off' : 'on')) === 'on';
+    const workers = await createWorkers({ options, values, stack, env: childEnv, apiUrl: url, output });
     const [demo] = await Promise.all([
       isDemo ? findDemo(dataDir, childEnv, output, stopping.signal) : null,
-      startRoles(stack, output, childEnv, url, stopping.signal),
+      startRoles(
+        [() => stack.run(apiPart(options.processes, childEnv), 0), () => workers.start()],
+        output,
+        url,
+        stopping.signal,
+      ),
     ]);
     const models = ((await getJson(`${url}/v1/models`)) as { data?: Model[] } | null)?.data ?? [];
     const publicUrl = values.PUBLIC_URL === undefined ? url : toServerUrl(values.PUBLIC_URL);
@@ -116,6 +137,7 @@ export async function startGateway(env: NodeJS.ProcessEnv, output: ConsoleOutput
       }),
     );
     output.unmuteRoutine();
+    await workers.scale(stopping.signal);
   } catch (error) {
     // A stop was requested during startup. It exits the process.
     if (stopping.signal.aborted) return;
@@ -133,14 +155,13 @@ async function startPart(stack: Stack, output: ConsoleOutput, name: string, part
 }
 
 async function startRoles(
-  stack: Stack,
+  starts: readonly (() => Promise<unknown>)[],
   output: ConsoleOutput,
-  env: NodeJS.ProcessEnv,
   url: string,
   signal: AbortSignal,
 ): Promise<void> {
   const startedMs = performance.now();
-  await Promise.all((['api', 'worker'] as const).map((role) => stack.run(rolePart(role, env), 0)));
+  await Promise.all(starts.map((start) => start()));
   const progress = {
     onListening: () => output.printPart('api', `listens on ${url}`, performance.now() - startedMs),
     onWorkers: () => output.printPart('worker', 'takes work', performance.now() - startedMs),
@@ -173,7 +194,7 @@ async function endLeftovers({ leftovers }: DataDirLock, output: ConsoleOutput): 
   const names = Object.keys(leftovers);
   if (names.length === 0) return;
   output.print(`Stopping processes that an earlier start left running: ${names.join(', ')}`);
-  const isRole = (name: string): boolean => name === 'api' || name === 'worker';
+  const isRole = (name: string): boolean => /^(?:api|worker)\b/.test(name);
   const pick = (isIncluded: (name: string) => boolean) =>
     names.filter(isIncluded).map((name) => leftovers[name]!);
   await endProcesses(pick(isRole), 5_000);

@@ -8,12 +8,18 @@ export interface Launch {
   readonly cwd?: string;
   /** Written to the process's stdin. */
   readonly input?: string;
+  /** Whether it exchanges messages with this process. */
+  readonly hasChannel?: boolean;
 }
 
 export interface PartSpec {
   readonly name: string;
   /** Called at every start, so that a restart can keep the port of the first start. */
   launch(): Launch;
+  /** Starts the process. By default, it gets a process group of its own. */
+  spawn?(launch: Launch): ChildProcessWithoutNullStreams;
+  /** Called at every start. */
+  onSpawned?(child: ChildProcess): void;
   /** Resolves when the part can be used. Without it, the part is ready once it has started. */
   waitUntilReady?(child: ChildProcess, signal: AbortSignal): Promise<void>;
   /** How long it may take to finish its work in progress before it is killed. */
@@ -105,7 +111,8 @@ export class SupervisedPart {
     const startedMs = performance.now();
     let child: ChildProcessWithoutNullStreams;
     try {
-      child = spawnDetached(this.#spec.launch());
+      const launch = this.#spec.launch();
+      child = this.#spec.spawn?.(launch) ?? spawnDetached(launch);
     } catch (error) {
       // For example, a folder cannot be created because the disk is full, or there is no memory for a process.
       const reason = error instanceof Error ? error.message : String(error);
@@ -117,7 +124,10 @@ export class SupervisedPart {
     let lastStdoutLine = '';
     let isReady = this.#spec.waitUntilReady === undefined;
     this.#child = child;
-    if (child.pid !== undefined) this.#events.onSpawned(child.pid);
+    if (child.pid !== undefined) {
+      this.#events.onSpawned(child.pid);
+      this.#spec.onSpawned?.(child);
+    }
 
     child.stdout.on('data', (chunk: Buffer) => {
       lastStdoutLine = (lastStdoutLine + chunk.toString())
@@ -187,9 +197,16 @@ export class SupervisedPart {
 }
 
 /** @throws Error if the system is out of file descriptors, processes or memory */
-function spawnDetached({ file, args, env, cwd, input }: Launch): ChildProcessWithoutNullStreams {
+function spawnDetached(launch: Launch): ChildProcessWithoutNullStreams {
+  const { file, args, env, cwd, input, hasChannel = false } = launch;
   // Use a separate process group, so that Ctrl-C reaches only the supervisor, which then stops the parts in order.
-  const child = spawn(file, args, { env, cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  const options = { env, cwd, detached: true } as const;
+  const child = hasChannel
+    ? (spawn(file, args, {
+        ...options,
+        stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
+      }) as ChildProcessWithoutNullStreams)
+    : spawn(file, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
   // Without file descriptors, Node creates no pipes and emits an error without a close.
   if ((child as Partial<typeof child>).stdin === undefined) {
     child.on('error', () => undefined);

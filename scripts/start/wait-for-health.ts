@@ -4,6 +4,8 @@ import { getJson } from './loopback.ts';
 
 const pollIntervalMs = 40;
 const noticeAfterMs = 15_000;
+/** What must work before the gateway counts as started. The other checks may be down for a while. */
+const startChecks = ['redis', 'mongodb', 's3', 'workers'] as const;
 
 export interface HealthProgress {
   onListening(): void;
@@ -30,7 +32,7 @@ export async function waitForHealth(
     isListening ||= health?.checks !== undefined;
     if (health?.checks?.workers === 'ok' && !hasWorkers) progress.onWorkers();
     hasWorkers ||= health?.checks?.workers === 'ok';
-    if (health?.status === 'ok' && hasWorkers) return;
+    if (health?.checks !== undefined && startChecks.every((name) => health.checks?.[name] === 'ok')) return;
     if (Date.now() > noticeAtMs) {
       progress.onWaiting(describeMissing(health));
       noticeAtMs = Date.now() + noticeAfterMs;
@@ -40,7 +42,8 @@ export async function waitForHealth(
 }
 
 function describeMissing(health: Partial<Health> | null): string {
-  if (health?.checks === undefined) return 'the api does not respond yet';
-  const down = Object.entries(health.checks).flatMap(([name, state]) => (state === 'ok' ? [] : [name]));
+  const checks = health?.checks;
+  if (checks === undefined) return 'the api does not respond yet';
+  const down = startChecks.filter((name) => checks[name] !== 'ok');
   return `not ready yet: ${down.join(', ')}`;
 }

@@ -69,6 +69,14 @@ export const errorKinds = {
     en: 'Requests from this origin are not allowed. Send them from a page of this service.',
     ru: 'Запросы с этого источника не принимаются. Отправляйте их со страницы этого сервиса.',
   },
+  forbidden: {
+    status: 403,
+    retry: false,
+    expose: true,
+    type: 'permission_error',
+    en: 'You are not allowed to do this. Ask the operator of the service for access.',
+    ru: 'Это действие вам не разрешено. Обратитесь за доступом к оператору сервиса.',
+  },
   not_found: {
     status: 404,
     retry: false,

@@ -34,6 +34,8 @@ export interface ValidationIssue {
 export interface ErrorDetails {
   /** Validation errors that only a worker could find; absent if there are none. */
   readonly issues?: readonly ValidationIssue[];
+  /** Set if callers see the message although its code does not say so. */
+  readonly expose?: true;
   /** When to try again, for the headers of the response; absent if that is not known. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -96,6 +98,11 @@ export class AppError extends Error {
   /** Returns the same error for a request that may have been charged. */
   asPossiblyCharged(requestId: string): AppError {
     return new AppError(this.code, { cause: this, ...this.#details, possiblyChargedId: requestId });
+  }
+
+  /** Whether callers see the message although its code does not say so. */
+  get isExposed(): boolean {
+    return this.#details.expose === true;
   }
 
   /** The kind of the error's code and status. */

@@ -17,6 +17,7 @@ export const tags = [
   'Web Auth',
   'Web API Accounts',
   'System',
+  'Admin',
 ] as const;
 export type Tag = (typeof tags)[number];
 
@@ -56,8 +57,11 @@ export interface Operation {
   readonly path: string;
   /** Whether the path is served without the version segment. */
   readonly atRoot?: true;
-  /** `web`: the account area's session. `refresh`: a session's refresh token. */
-  readonly auth: 'key' | 'none' | 'web' | 'refresh';
+  /**
+   * `web`: the account area's session. `refresh`: a session's refresh token. `metrics`: the token of the operator's
+   * monitoring.
+   */
+  readonly auth: 'key' | 'none' | 'web' | 'refresh' | 'metrics';
   /** If the session cookie is not valid, the refresh cookie is accepted instead, without a CSRF token. */
   readonly acceptsRefreshCookie?: true;
   /** Whether the response sets or clears session cookies. */

@@ -13,12 +13,15 @@ export const Health = Type.Object(
       description:
         '`degraded`: part of the service is unavailable, the rest works. `down`: no requests are accepted.',
     }),
-    version: Type.String({ description: 'The version of the API.' }),
+    version: Type.String({ description: 'The version of the gateway.' }),
     checks: Type.Object({
       redis: check('If it is down, no requests are accepted.'),
       mongodb: check('If it is down, only recently used keys work.'),
       s3: check('If it is down, links to images are not available.'),
       workers: check('`down` if a queue has no worker. Requests in that queue are not processed.'),
+      ledger: check('`down` if settled requests do not appear in histories and statistics.'),
+      redis_memory: check('If it is down, requests may soon be refused.'),
+      upstreams: check('`down` if a vendor refuses the service. Some models may not be available.'),
     }),
   },
   { title: 'Health' },
@@ -27,25 +30,42 @@ export type Health = Static<typeof Health>;
 
 const healthExample = {
   status: 'ok',
-  version: apiVersion,
-  checks: { redis: 'ok', mongodb: 'ok', s3: 'ok', workers: 'ok' },
+  version: '0.1.0',
+  checks: {
+    redis: 'ok',
+    mongodb: 'ok',
+    s3: 'ok',
+    workers: 'ok',
+    ledger: 'ok',
+    redis_memory: 'ok',
+    upstreams: 'ok',
+  },
 };
 
 export const getHealth = defineOperation({
   operationId: 'getHealth',
   tag: 'System',
   summary: 'Check whether the service works',
-  description: 'The checks run at most once per second, regardless of how often you call this.',
+  description:
+    'The checks run at most once per second, regardless of how often you call this. For monitors, `/health?strict` ' +
+    'returns 503 also if a queue has no worker now, so that requests of some model cannot be served.',
   method: 'get',
   path: '/health',
   auth: 'none',
   hasETag: true,
+  query: Type.Object({
+    strict: Type.Optional(
+      StringEnum(['', 'true', 'false'], {
+        description: 'Whether a queue without a worker makes the status code 503. No value is needed.',
+      }),
+    ),
+  }),
   response: Health,
   additionalResponses: [
     {
       status: 503,
       response: Health,
-      description: 'The status is `down`.',
+      description: 'The status is `down`, or with `strict`, requests of some model cannot be served.',
       example: {
         response: { ...healthExample, status: 'down', checks: { ...healthExample.checks, redis: 'down' } },
       },

@@ -89,6 +89,10 @@ export class FairBudget {
     this.#nowMs = nowMs ?? (() => performance.now());
   }
 
+  get capacity(): number {
+    return this.#capacity;
+  }
+
   get held(): number {
     return this.#holdings.sum;
   }

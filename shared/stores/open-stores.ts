@@ -11,6 +11,8 @@ import { createRedis, waitUntilReady, type RedisClient } from '../platform/redis
 import { Subscriber } from '../platform/redis/subscriber-client.ts';
 import { StoredFramesStore } from '../work/replies/stored-frames-store.ts';
 import type { Config } from '../platform/config/config.ts';
+import type { ProcessMetrics } from '../platform/metrics/process-metrics.ts';
+import { measureRoundTrips } from './measure-round-trips.ts';
 import type { Logger } from '../platform/runtime/logger.ts';
 import { openMongo, type MongoConnection } from '../platform/storage/mongo-client.ts';
 import { ObjectStore } from '../platform/storage/object-store.ts';
@@ -40,7 +42,12 @@ export interface Stores {
 }
 
 /** @throws ConfigError if a store rejects this service or does not meet its requirements */
-export async function openStores(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<Stores> {
+export async function openStores(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  metrics?: ProcessMetrics,
+): Promise<Stores> {
   const redisUrl = await locateRedis(config.redisUrl);
   const redis = createRedis(redisUrl, 'commands', log);
   const payloadRedis = createRedis(redisUrl, 'payloads', log);
@@ -49,6 +56,7 @@ export async function openStores(config: Config, env: NodeJS.ProcessEnv, log: Lo
   await Promise.all([waitUntilReady(redis), waitUntilReady(payloadRedis)]);
   await checkEviction(redis, log, { isProduction: env['NODE_ENV'] === 'production' });
   const mongo = openMongo(config.mongodbUrl, log);
+  if (metrics !== undefined) measureRoundTrips(metrics, { redis, mongo });
   const prices = new PriceStore(mongo.db);
   const catalog = await CatalogStore.open({
     path: config.catalogPath,

@@ -2,6 +2,8 @@ export type JobEvent = 'job.started' | 'job.succeeded' | 'job.failed' | 'job.can
 export type BatchEvent = 'batch.completed' | 'batch.failed' | 'batch.expired' | 'batch.cancelled';
 export type WebhookEvent = JobEvent | BatchEvent;
 
+export const webhookQueueName = 'webhook';
+
 /** A queue item: where to announce the start or the end of a job, or the end of a batch. Each attempt loads the payload again. */
 export interface WebhookDelivery {
   readonly v: 1;

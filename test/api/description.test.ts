@@ -23,7 +23,9 @@ let document: Description;
 let checker: DescriptionChecker;
 
 test.before(async () => {
-  stack = await startStack({ env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on' } });
+  stack = await startStack({
+    env: { WEB_CAPTCHA: 'off', TRUST_PROXY: 'on', METRICS_TOKEN: 'token of a test' },
+  });
   text = await (await fetch(`${stack.url}/v1/openapi.json`)).text();
   document = JSON.parse(text) as Description;
   checker = new DescriptionChecker(document);
@@ -52,7 +54,7 @@ test.serial('an OpenAPI linter finds no problems in the OpenAPI document', async
 
 test('the router serves exactly the operations in the OpenAPI document', (t) => {
   // The router uses the services only when it is called, so they may be missing here.
-  const routes = createRouter(serveOperations({ web: {}, calls: {} } as Services)).stack.flatMap(
+  const routes = createRouter(serveOperations({ web: {}, calls: {}, config: {} } as Services)).stack.flatMap(
     ({ path, methods }) =>
       methods
         .filter((method) => method !== 'HEAD')

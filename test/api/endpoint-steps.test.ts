@@ -2,6 +2,7 @@ import test from 'ava';
 import { endpoints } from '../../api/app.ts';
 import type { Endpoint, Step } from '../../api/endpoint.ts';
 import { authenticateSession, forbidCaching } from '../../api/account-area/steps/authenticate-session.ts';
+import { authenticateMetrics } from '../../api/http/middleware/authenticate-metrics.ts';
 import { authenticate } from '../../api/http/middleware/authenticate.ts';
 import { beginInTurns } from '../../api/http/middleware/begin-in-turns.ts';
 import { checkCsrf } from '../../api/account-area/steps/check-csrf.ts';
@@ -38,6 +39,7 @@ function requiredSteps(operation: Operation): Step[] {
     [isWeb, forbidCaching],
     [translatesErrors(operation), translateErrors],
     [isWeb && hasUnsafeMethod(operation), checkOrigin],
+    [auth === 'metrics', authenticateMetrics],
     [auth === 'key', authenticate],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
+import { productVersion } from '../../shared/platform/runtime/product-version.ts';
 import { captureLog, type LogLine } from '../support/captured-log.ts';
 import { testWithOwnStore } from '../support/own-stores.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
@@ -27,8 +28,16 @@ test('a healthy service is ok and reports its version', async (t) => {
   });
   t.is(status, 200);
   t.deepEqual(Object.keys(body).sort(), ['checks', 'status', 'version']);
-  t.is(body.version, '0.11.2β');
-  t.deepEqual(body.checks, { redis: 'ok', mongodb: 'ok', s3: 'ok', workers: 'ok' });
+  t.is(body.version, productVersion);
+  t.deepEqual(body.checks, {
+    redis: 'ok',
+    mongodb: 'ok',
+    s3: 'ok',
+    workers: 'ok',
+    ledger: 'ok',
+    redis_memory: 'ok',
+    upstreams: 'ok',
+  });
 });
 
 test('without workers the service is degraded, not down', async (t) => {
@@ -38,6 +47,28 @@ test('without workers the service is degraded, not down', async (t) => {
   t.is(body.status, 'degraded');
   t.is(body.checks['workers'], 'down');
   t.is(body.checks['redis'], 'ok');
+});
+
+test('for a monitor, a service without workers is down until each queue has one', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const read = async (query: string): Promise<number> =>
+    (await fetch(`${stack.url}/v1/health?${query}`)).status;
+  t.is(await read('strict'), 503);
+  t.is(await read('strict=true'), 503);
+  t.is(await read('strict=false'), 200);
+  t.is(await read('strict=yes'), 422);
+  t.is(await read('strict&strict'), 422);
+  t.is(await read('stricter'), 200);
+  const response = await fetch(`${stack.url}/v1/health?strict`);
+  t.like(await response.json(), { status: 'degraded', checks: { workers: 'down' } });
+  await stack.startWorker({ queues: ['chat', 'image'] });
+  await waitFor('a worker to be noticed', async () => {
+    const { body } = await readHealth(stack);
+    return body.checks['s3'] === 'ok';
+  });
+  t.is(await read('strict'), 503);
+  await stack.startWorker();
+  await waitFor('all queues to be served', async () => (await read('strict')) === 200);
 });
 
 testWithOwnStore('Redis')(

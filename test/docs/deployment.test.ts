@@ -26,6 +26,7 @@ test('the programs that the page mentions exist', (t) => {
   const programs = [...page.matchAll(/node (dist\/[\w/-]+\.js)/g)].map(([, path]) => path!);
   t.deepEqual([...new Set(programs)].toSorted(), [
     'dist/api/main.js',
+    'dist/scripts/start/api-processes.js',
     'dist/workers/health.js',
     'dist/workers/main.js',
   ]);

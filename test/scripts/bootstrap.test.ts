@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   utimesSync,
@@ -60,7 +61,8 @@ function makeProject(t: ExecutionContext): Project {
   write('tsconfig.build.json', '{"include":["api"]}');
   write('api/main.ts', '1');
   write('dist/test/api/chat.test.js', '');
-  write('bin/redis-server', recordingProgram('redis-server'), 0o755);
+  for (const name of ['redis-server', 'prometheus', 'promtool'])
+    write(`bin/${name}`, recordingProgram(name), 0o755);
   const bins = {
     typescript: recordingProgram(
       'tsc',
@@ -265,6 +267,30 @@ onDebianAsRoot(
       calls().filter((call) => call.startsWith('apt-get')),
       ['apt-get update -q', 'apt-get install -y --no-install-recommends chromium'],
     );
+  },
+);
+
+onDebianAsRoot(
+  'for root on Debian, npm test extracts Prometheus from its package, without installing it',
+  async (t) => {
+    const { root, run, calls, write } = makeProject(t);
+    write('bin/chromium', recordingProgram('chromium'), 0o755);
+    for (const name of ['prometheus', 'promtool']) rmSync(join(root, 'bin', name));
+    const download = `if (process.argv[2] === 'download') fs.writeFileSync('prometheus.deb', '');`;
+    write('bin/apt-get', recordingProgram('apt-get', download), 0o755);
+    const extract = `const bin = process.argv[4] + '/usr/bin/';
+      fs.mkdirSync(bin, { recursive: true });
+      for (const name of ['prometheus', 'promtool']) fs.writeFileSync(bin + name, '');`;
+    write('bin/dpkg-deb', recordingProgram('dpkg-deb', extract), 0o755);
+    await run(['admin']);
+    await run(['test']);
+    await run(['test']);
+    t.deepEqual(
+      calls().filter((call) => call.startsWith('apt-get')),
+      ['apt-get update -q', 'apt-get download -q prometheus'],
+    );
+    t.true(existsSync(join(root, '.cache/prometheus/usr/bin/promtool')));
+    t.deepEqual(readdirSync(join(root, '.cache')), ['prometheus']);
   },
 );
 

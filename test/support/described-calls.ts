@@ -93,6 +93,8 @@ export async function prepareCall(stack: TestStack, described: DescribedOperatio
     const { apiKey } = await stack.createAccount();
     return { headers: { authorization: `Bearer ${apiKey}` } };
   }
+  if (schemes.includes('metricsToken'))
+    return { headers: { authorization: `Bearer ${stack.config.metricsToken}` } };
   const email = `${randomUUID()}@example.com`;
   if (operationId === 'verifyCode') return { headers: {}, ...(await prepareSignIn(stack, email)) };
   if (schemes.length === 0) return { headers: {} };

@@ -4,7 +4,7 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CallDeps } from '../../workers/embeddings/embedding-caller.ts';
 import { EmbeddingScheduler } from '../../workers/embeddings/embedding-scheduler.ts';
 import type { EmbeddingOutcomes, EmbeddingTask } from '../../workers/embeddings/embedding-task.ts';
-import type { CallClass } from '../../workers/routing/call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import type { SlotOptions } from '../../workers/routing/wait-queue.ts';
 import { createRoute } from './routing.ts';
 

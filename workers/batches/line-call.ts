@@ -111,6 +111,7 @@ const noReply: RequestRun['reply'] = {
   result: () => undefined,
   stored: () => undefined,
   offered: () => undefined,
+  facts: () => undefined,
   piece: () => async () => undefined,
   error: () => undefined,
 };

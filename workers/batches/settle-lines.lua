@@ -47,7 +47,7 @@ release = math.min(release, slice.reserved)
 changeReserved(accountId, batch, -release)
 balance, reserved = tonumber(balance), tonumber(reserved) - release
 local payable = math.max(release, balance - reserved)
-local total = 0
+local total, settled = 0, 0
 for eachArg = 15, #ARGV - 1, 14 do
   local model = ARGV[eachArg + 1] -- of these lines
   local exactCost = tonumber(ARGV[eachArg + 2]) -- nano-roubles
@@ -65,6 +65,7 @@ for eachArg = 15, #ARGV - 1, 14 do
   local billedMs = tonumber(ARGV[eachArg + 14]) -- of these lines
   local cost = math.min(exactCost, payable)
   payable, total = payable - cost, total + cost
+  settled = settled + succeeded + failed
   redis.call('HINCRBY', batch, 'ok', succeeded)
   redis.call('HINCRBY', batch, 'bad', failed)
   redis.call('HINCRBY', batch, 'pt', promptTokens)
@@ -88,6 +89,7 @@ for eachArg = 15, #ARGV - 1, 14 do
     noteMinute(minutes, entry, succeeded + failed, cost)
   end
 end
+takeLines(batch, settled)
 redis.call('HSET', account, 'bal', whole(balance - total))
 redis.call('HINCRBY', batch, 'cost', whole(total))
 redis.call('HINCRBY', batch, 'rt', reasoningTokens)

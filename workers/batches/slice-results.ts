@@ -16,6 +16,7 @@ import {
 } from './slice-scripts.ts';
 import { createFileId } from '../../shared/work/files/file-id.ts';
 import { FileStore } from '../../shared/work/files/file-store.ts';
+import type { JobDeps } from '../runs/job-context.ts';
 import type { FinishDeps } from '../../shared/work/settlement/finish-request.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import { LineSet } from './line-set.ts';
@@ -67,7 +68,8 @@ export class SliceLost extends Error {
 }
 
 export interface SliceResultsOptions {
-  readonly dependencies: FinishDeps & { readonly objects: Pick<ObjectStore, 'put'> };
+  readonly dependencies: FinishDeps &
+    Pick<JobDeps, 'endedWork'> & { readonly objects: Pick<ObjectStore, 'put'> };
   readonly slice: TakenSlice;
   readonly plan: BatchPlan;
   /** Aborted when the slice is lost. */
@@ -269,7 +271,9 @@ export class SliceResults {
   }
 
   #noteStats(charge: LineCharge, status: number): void {
-    const { requestStats } = this.#options.dependencies;
+    const { requestStats, usageMetrics, endedWork } = this.#options.dependencies;
+    usageMetrics?.note(charge);
+    endedWork?.note(charge.model);
     requestStats.note({
       model: charge.model,
       success: status === 200,

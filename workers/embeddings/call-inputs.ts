@@ -1,4 +1,4 @@
-import { callClasses, type CallClass } from '../routing/call-class.ts';
+import { callClasses, type CallClass } from '../../shared/work/queue/call-class.ts';
 import type { InputClaim, PendingInput, PendingRequest } from './embedding-work.ts';
 
 /**

@@ -3,8 +3,8 @@ import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
-import type { CallClass } from '../routing/call-class.ts';
-import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
+import { callRoute, type CallObserver, type GrantedCall, type Routing } from '../routing/call-route.ts';
 import { RequestFailures } from '../routing/request-failures.ts';
 import {
   type EmbeddingResponse,
@@ -80,6 +80,7 @@ export class EmbeddingCaller {
     let inputs: readonly PendingInput[] | null = null;
     return await callRoute(this.#dependencies.routing, {
       accountIds,
+      model: model.id,
       routes: model.routes,
       waitLimits,
       get callClass() {
@@ -94,6 +95,7 @@ export class EmbeddingCaller {
       hasOutput: () => false,
       failures,
       isSplitAfter,
+      observers: () => findObservers(inputs ?? []),
       attempt: async (upstream, target, granted) => {
         if (inputs === null) {
           stop.signal.throwIfAborted();
@@ -186,6 +188,15 @@ export class EmbeddingCaller {
       'token count of a merged embedding call diverges from ours: billed by our own count',
     );
   }
+}
+
+/** Those who want to know about a call with these inputs. */
+function findObservers(inputs: readonly PendingInput[]): ReadonlySet<CallObserver> {
+  const observers = new Set<CallObserver>();
+  for (const { claims } of inputs)
+    for (const { request } of claims)
+      if (request.task.observer !== undefined) observers.add(request.task.observer);
+  return observers;
 }
 
 /** Marks durable jobs as active. Once this resolves, jobs that must not run have withdrawn their requests. */

@@ -2,7 +2,8 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
-import { callClasses, type CallClass } from '../routing/call-class.ts';
+import { callClasses, type CallClass } from '../../shared/work/queue/call-class.ts';
+import type { HeldCounts } from '../../shared/work/queue/held-work.ts';
 import type { GrantedCall } from '../routing/call-route.ts';
 import {
   findLimits,
@@ -66,6 +67,8 @@ export class EmbeddingScheduler {
   readonly #pace = new BatchPace();
   /** Calls for batch lines that have their inputs. */
   #batchCalls = 0;
+  /** Batch lines that are part of a running call. */
+  #runningLines = 0;
   #deadlines: NodeJS.Timeout | null = null;
   /** Runs while batch lines wait for others that fill their call. */
   #filling: NodeJS.Timeout | null = null;
@@ -93,6 +96,27 @@ export class EmbeddingScheduler {
   /** Inputs that are not part of a call yet. */
   get waiting(): number {
     return this.#waiting.size;
+  }
+
+  /**
+   * Counts the requests and jobs that no model was called for yet, and those lines of batches that wait or run: these by
+   * their inputs.
+   */
+  countWaiting(callClass: CallClass): HeldCounts {
+    if (callClass === 'batch') {
+      const waiting = this.#waiting.of('batch').size;
+      return { waiting, running: this.#runningLines, oldestMs: 0 };
+    }
+    let [waiting, running, oldestAtMs] = [0, 0, Infinity];
+    for (const request of this.#requests) {
+      if (request.callClass !== callClass) continue;
+      if (request.reachedModel) running += 1;
+      else {
+        waiting += 1;
+        oldestAtMs = Math.min(oldestAtMs, request.createdAtMs);
+      }
+    }
+    return { waiting, running, oldestMs: waiting === 0 ? 0 : performance.now() - oldestAtMs };
   }
 
   /**
@@ -240,6 +264,7 @@ export class EmbeddingScheduler {
     let inputs: readonly PendingInput[] | null = null;
     const failures = this.#caller.createFailures();
     let startedAtMs = 0;
+    let lines = 0;
     const chooseInputs = (granted: GrantedCall): readonly PendingInput[] => {
       const batchLimits = limitBatchCalls(model!, this.#pace);
       const { plan, shareOfNext } =
@@ -249,6 +274,8 @@ export class EmbeddingScheduler {
       const limits = findLimits(model!);
       inputs = this.#waiting.take(callClass, granted.accountId, plan, limits, batchLimits);
       startedAtMs = performance.now();
+      lines = inputs.filter((input) => input.callClass === 'batch').length;
+      this.#runningLines += lines;
       if (callClass === 'batch') this.#batchCalls += 1;
       runInBackground(abortWhenAbandoned(inputs, stop), 'watching a call', this.#log);
       slotRequests.delete(stop);
@@ -285,6 +312,7 @@ export class EmbeddingScheduler {
       await this.#faultSearch.fail(inputs, error, failures);
     } finally {
       failures.count();
+      this.#runningLines -= lines;
       for (const input of inputs ?? []) this.#shared.remove(input);
       if (callClass === 'batch' && startedAtMs > 0) {
         this.#batchCalls -= 1;

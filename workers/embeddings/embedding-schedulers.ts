@@ -1,5 +1,7 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { CallDeps } from './embedding-caller.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
+import type { HeldCounts } from '../../shared/work/queue/held-work.ts';
 import { EmbeddingScheduler } from './embedding-scheduler.ts';
 import type { EmbeddingOutcomes, EmbeddingTask } from './embedding-task.ts';
 
@@ -18,6 +20,11 @@ export class EmbeddingSchedulers {
   /** Inputs that are not part of a call yet. */
   get waiting(): number {
     return [...this.#schedulers.values()].reduce((sum, scheduler) => sum + scheduler.waiting, 0);
+  }
+
+  /** As `EmbeddingScheduler.countWaiting`. */
+  countWaiting(modelId: string, callClass: CallClass): HeldCounts {
+    return this.#schedulers.get(modelId)?.countWaiting(callClass) ?? { waiting: 0, running: 0, oldestMs: 0 };
   }
 
   /** @param expectsLines whether more lines of batches will be embedded soon */

@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import type { CallClass } from '../routing/call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
+import type { CallObserver } from '../routing/call-route.ts';
 import { isServerError } from '../routing/retry-policy.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
 import type { Dimensions } from './waiting-inputs.ts';
@@ -91,6 +92,8 @@ export interface EmbeddingTask {
   readonly stopping?: AbortSignal;
   readonly deadlineAtMs: number;
   readonly log: Logger;
+  /** Gets the calls with inputs of the task. */
+  readonly observer?: CallObserver;
   /** For durable jobs: awaited before a model is called. If it rejects, the signal is aborted. */
   readonly begin?: () => Promise<void>;
   /** For durable jobs: called with the fraction of the inputs that are done, from 0 to 1. */

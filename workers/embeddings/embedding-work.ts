@@ -1,5 +1,5 @@
 import type { QueueEntry } from '../../shared/fairness/fair-queue.ts';
-import type { CallClass } from '../routing/call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import {
   callClassOf,
   withoutVector,
@@ -26,6 +26,8 @@ export class PendingRequest {
   /** Resolves when nobody waits for the response any more: it is complete, or the caller has disconnected. */
   readonly whenNobodyWaits: Promise<void>;
   reachedModel = false;
+  /** According to `performance.now`. */
+  readonly createdAtMs = performance.now();
   readonly #outcomes: (InputOutcome | undefined)[];
   readonly #inputs: (PendingInput | undefined)[];
   readonly #lines: TaskLines;

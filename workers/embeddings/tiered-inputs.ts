@@ -1,6 +1,6 @@
 // decision 0086
 import type { QueueEntry } from '../../shared/fairness/fair-queue.ts';
-import { callClasses, type CallClass } from '../routing/call-class.ts';
+import { callClasses, type CallClass } from '../../shared/work/queue/call-class.ts';
 import { fullCall } from './call-share.ts';
 import { WaitingInputs, type CallPlan, type SharedCallLimits, type WaitingInput } from './waiting-inputs.ts';
 

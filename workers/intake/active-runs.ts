@@ -20,7 +20,7 @@ interface Pause {
 /** Identifies a running request. */
 export type RunningRequest = Pick<
   AdmittedRequest,
-  'requestId' | 'accountId' | 'claimHash' | 'isResumable' | 'jobAttempt'
+  'requestId' | 'accountId' | 'model' | 'claimHash' | 'isResumable' | 'jobAttempt'
 >;
 
 interface ActiveRun {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import type { JobLine, JobTurn } from '../../shared/work/jobs/job-line.ts';
 import type { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
 import { failJob, handBackJob, takeJob, type TakenJob } from '../../shared/work/jobs/run-job-scripts.ts';
@@ -17,6 +18,7 @@ import {
 } from '../runs/job-context.ts';
 import { runChat } from '../runs/run-chat.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';
+import { RunFacts } from '../runs/run-facts.ts';
 import { runImage } from '../runs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { JobRun } from './job-run.ts';
@@ -83,6 +85,15 @@ export class JobIntake implements Running {
   /** Cancels the job on behalf of its account. */
   cancel(jobId: string): void {
     if (this.#active.has(jobId)) this.#options.runs.fail(jobId, new JobCancelled());
+  }
+
+  /** Cancels the jobs of a queue that wait in this worker for a call slot. @returns how many */
+  cancelWaiting(queue: QueueName): number {
+    const waiting = [...this.#active.values()].filter(
+      ({ line, hasBegun }) => line.queue === queue && !hasBegun,
+    );
+    for (const { taken } of waiting) this.#options.runs.fail(taken.id, new JobCancelled());
+    return waiting.length;
   }
 
   /** Stops taking jobs, hands back those that have not started, and waits for those that have. */
@@ -205,7 +216,9 @@ export class JobIntake implements Running {
     const { id, accountId, attempt } = taken;
     const { redis } = dependencies;
     const log = dependencies.log.child({ requestId: id });
-    const running = { requestId: id, accountId, claimHash: null, jobAttempt: attempt };
+    const model = dependencies.catalog.find(line.model);
+    const names = { requestId: id, accountId, model: model?.id ?? line.model };
+    const running = { ...names, claimHash: null, jobAttempt: attempt };
     const started = runs.start(running, noChannel, attempt);
     const run = new JobRun(line, taken, {
       redis,
@@ -217,7 +230,6 @@ export class JobIntake implements Running {
     });
     this.#active.set(id, run);
     try {
-      const model = dependencies.catalog.find(line.model);
       // The catalog may have changed since the fair-queue turn was taken.
       if (model === undefined) await this.#release([run]);
       else if (dependencies.catalog.isDisabled(model)) {
@@ -235,6 +247,7 @@ export class JobIntake implements Running {
         ...started,
         reply,
         log,
+        facts: new RunFacts(requestOf(body.job)),
         begin: () => run.begin(),
         progress: (done) => run.progress(done),
       };
@@ -256,6 +269,9 @@ export class JobIntake implements Running {
     }
   }
 }
+
+const requestOf = (job: Job): AdmittedRequest =>
+  job.kind === 'embedding' ? job.parts[0]!.request : job.request;
 
 const disabledError = {
   code: 'model_disabled',

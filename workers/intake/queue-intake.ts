@@ -18,6 +18,7 @@ import { createLazyChild } from '../reporting/lazy-child-logger.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { JobDeps, RequestRun } from '../runs/job-context.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';
+import { RunFacts } from '../runs/run-facts.ts';
 import { runImage } from '../runs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { closeBullWorker } from './close-bull-worker.ts';
@@ -140,7 +141,8 @@ function openRuns(
     if (nowMs > deadlineAtMs) runs.fail(requestId, new AppError('deadline_exceeded'));
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
-    return { reply, ...run, log: createLazyChild(dependencies.log, { requestId }) };
+    const log = createLazyChild(dependencies.log, { requestId });
+    return { reply, ...run, log, facts: new RunFacts(request) };
   });
 }
 

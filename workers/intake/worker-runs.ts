@@ -20,6 +20,15 @@ export class WorkerRuns {
     return this.#all.flatMap((runs) => Array.from(runs.requests(), ({ accountId }) => accountId));
   }
 
+  /** How many requests and durable jobs of each model run. */
+  countByModel(): Readonly<Record<'interactive' | 'job', ReadonlyMap<string, number>>> {
+    return { interactive: countModels(this.interactiveRequests()), job: countModels(this.ofJobs.requests()) };
+  }
+
+  get size(): number {
+    return this.#all.reduce((total, runs) => total + runs.size, 0);
+  }
+
   interactiveRequests(): RunningRequest[] {
     return [...this.byQueue.values()].flatMap((runs) => [...runs.requests()]);
   }
@@ -47,4 +56,10 @@ export class WorkerRuns {
   fail(requestId: string, error: Error): void {
     for (const runs of this.#all) runs.fail(requestId, error);
   }
+}
+
+function countModels(requests: Iterable<RunningRequest>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { model } of requests) counts.set(model, (counts.get(model) ?? 0) + 1);
+  return counts;
 }

@@ -5,6 +5,9 @@ import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
+import { productVersion } from '../../shared/platform/runtime/product-version.ts';
+import type { HeldWork } from '../../shared/work/queue/held-work.ts';
+import type { EndedWork } from '../reporting/ended-work.ts';
 import type { Faults } from '../reporting/faults.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import type { ActiveRuns } from '../intake/active-runs.ts';
@@ -19,6 +22,9 @@ interface HeartbeatOptions {
   readonly concurrency: number;
   readonly embeddings: Pick<EmbeddingSchedulers, 'waiting'>;
   readonly faults: Pick<Faults, 'count'>;
+  readonly endedWork: Pick<EndedWork, 'perMinute'>;
+  /** Counts what this worker has taken. */
+  readonly countHeld: () => ReadonlyMap<QueueName, HeldWork>;
   readonly workerId: string;
   /** Touched after each heartbeat that Redis accepts, for health checks on this machine. */
   readonly healthFile?: string;
@@ -31,10 +37,12 @@ interface HeartbeatOptions {
  */
 export async function startHeartbeat(options: HeartbeatOptions): Promise<Running> {
   const { redis, runsByQueue, taking, concurrency, embeddings, faults, workerId, healthFile, log } = options;
+  const { endedWork, countHeld } = options;
   const health = healthFile === undefined ? null : await HealthFile.create(healthFile, log);
   const registry = new WorkerRegistryStore(redis);
   const beat = async (): Promise<void> => {
     try {
+      const held = countHeld();
       await Promise.all(
         [...runsByQueue].map(([queue, runs]) => {
           const waitingInputs = queue === 'embedding' ? embeddings.waiting : 0;
@@ -45,6 +53,10 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
             bulkRuns,
             faults: faults.count,
             isTaking: taking.isTaking(queue),
+            concurrency,
+            endedPerMinute: endedWork.perMinute(queue),
+            version: productVersion,
+            held: held.get(queue) ?? new Map(),
           });
         }),
       );

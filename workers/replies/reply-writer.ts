@@ -2,6 +2,7 @@ import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import { maxInlineBytes } from '../../shared/work/queue/payload-limits.ts';
 import type { ErrorPayload } from '../../shared/work/replies/error-payload.ts';
 import { encodeHeader, encodeOffer, packRequestId, type FrameKind } from '../../shared/work/replies/frame.ts';
+import { encodeFacts, type RequestFacts } from '../../shared/work/replies/request-facts.ts';
 import { encodeStored, type StoredResponse } from '../../shared/work/replies/response-store.ts';
 import type { StoredRequest } from '../../shared/work/replies/stored-frames-store.ts';
 import { createBurst } from './channel-window.ts';
@@ -107,6 +108,24 @@ export class ReplyWriter {
     const numbers = { attempt: this.#attempt, sequence: this.#sequence++, kind: 'piece', tokens: 0 } as const;
     const frame = [encodeHeader(this.#packedId, numbers, length), ...parts];
     return () => this.#publisher.sendPiece(this.#channel, frame);
+  }
+
+  /** Not numbered and not stored: it does not belong to the response. */
+  facts(facts: RequestFacts): void {
+    this.#publisher.send(
+      this.#channel,
+      {
+        storedAs: null,
+        packedId: this.#packedId,
+        attempt: this.#attempt,
+        sequence: 0,
+        kind: 'facts',
+        tokens: 0,
+        payload: encodeFacts(facts),
+        sealed: false,
+      },
+      this.#burst,
+    );
   }
 
   error(error: ErrorPayload): void {

@@ -5,7 +5,7 @@ import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { breakerRules } from '../../shared/routing/breaker-rules.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import { cooldownFields, slotsOf } from '../../shared/routing/candidate-keys.ts';
-import type { CallClass } from './call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import { restorePauseMs } from './slot-holders-script.ts';
 
 /** How long an account counts as waiting. Longer than the interval at which a waiting process tries again. */

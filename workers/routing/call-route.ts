@@ -1,35 +1,57 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
-import { AppError, retryAfter } from '../../shared/contract/errors.ts';
+import { AppError } from '../../shared/contract/errors.ts';
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CallSlot } from './acquire-script.ts';
-import type { CallClass } from './call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import {
   UpstreamError,
   type AcquireExtraSlot,
+  type UpstreamFailure,
   type Upstream,
   type UpstreamTarget,
 } from '../upstreams/upstream.ts';
+import type { CallTally } from './call-tally.ts';
+import { toCallerError } from './to-caller-error.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
-import {
-  chooseBackoffMs,
-  chooseRateLimitMs,
-  isKeyFailure,
-  mayRetry,
-  type CallHistory,
-} from './retry-policy.ts';
+import { chooseBackoffMs, isKeyFailure, mayRetry, type CallHistory } from './retry-policy.ts';
 import type { WaitLimits } from './wait-queue.ts';
 import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
+/** How a vendor call ended. `cancelled`: nobody waited for it any more, or this process failed. */
+export type CallEnd = 'success' | 'cancelled' | UpstreamFailure;
+
+/** A vendor call that has ended. */
+export interface EndedCall {
+  /** The catalog's id of the model. */
+  readonly model: string;
+  readonly route: CatalogRoute;
+  readonly callClass: CallClass;
+  readonly end: CallEnd;
+  /** How long it waited for its slot. */
+  readonly waitedMs: number;
+  /** According to `performance.now` (ms). */
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+}
+
+/** Gets the calls that are made for a request. */
+export interface CallObserver {
+  noteCall(call: EndedCall): void;
+}
+
 /** The dependencies of calls. One per worker process. */
 export interface Routing {
   readonly upstreams: UpstreamPool;
   readonly limiter: RouteLimiter;
+  readonly tally?: CallTally;
+  /** Called for each vendor call when it has ended. */
+  readonly onCallEnded?: (call: EndedCall) => void;
 }
 
 /** A route's upstream and the target to call there. */
@@ -62,6 +84,8 @@ export interface GrantedCall {
 export interface RouteCall<T> {
   /** The accounts that the call may be made for, in the order of their turns; a single one if it serves one request. */
   readonly accountIds: () => Iterable<string>;
+  /** The catalog's id of the model. */
+  readonly model: string;
   /** The routes of the model that can serve this request. */
   readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
@@ -94,6 +118,8 @@ export interface RouteCall<T> {
   readonly log: Logger;
   /** Whether any output was sent to the caller; a retry would repeat it. */
   readonly hasOutput: () => boolean;
+  /** Those who want to know about each call when it has ended: one per request that it was made for. */
+  readonly observers?: () => Iterable<CallObserver>;
   /**
    * Returns a function that loads everything that a call through these routes needs and that is not loaded yet, or null
    * if there is nothing to load. It runs while no slot is held, because the sender of the request controls how long it
@@ -113,9 +139,11 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
   if (call.routes.length === 0) throw modelDisabled();
   await findMissingOfAll(routing, call)?.();
   const failures = call.failures ?? new RequestFailures(routing.limiter);
+  const endTally = routing.tally?.begin(call.model, call.callClass ?? 'interactive');
   try {
     return await callUntilDone(routing, call, failures);
   } finally {
+    endTally?.();
     if (call.failures === undefined) failures.count();
   }
 }
@@ -123,11 +151,13 @@ export async function callRoute<T>(routing: Routing, call: RouteCall<T>): Promis
 async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: RequestFailures): Promise<T> {
   const failed = new FailedCalls(call);
   for (;;) {
+    const askedAtMs = performance.now();
     const slot = await acquireSlot(routing.limiter, call, failed.candidates, failed.remainingMs);
+    const waitedMs = performance.now() - askedAtMs;
     if (slot === null) throw failed.lastError === null ? noCandidate() : toCallerError(failed.lastError);
     failed.startBudget();
     try {
-      const outcome = await callOnce(routing, call, slot, failures);
+      const outcome = await callOnce(routing, call, { slot, waitedMs }, failures);
       if ('response' in outcome) return outcome.response;
       await outcome.loadMissing();
     } catch (error) {
@@ -231,6 +261,7 @@ async function acquireSlot<T>(
       signal: call.signal,
       deadlineAtMs,
       waitLimits,
+      model: call.model,
       ...(call.callClass !== undefined && { callClass: call.callClass }),
     });
   };
@@ -256,13 +287,21 @@ function findMissingOfAll<T>({ upstreams }: Routing, call: RouteCall<T>): (() =>
 type CallResult<T> = { readonly response: T } | { readonly loadMissing: () => Promise<void> };
 
 async function callOnce<T>(
-  { upstreams, limiter }: Routing,
+  { upstreams, limiter, onCallEnded }: Routing,
   call: RouteCall<T>,
-  slot: CallSlot,
+  { slot, waitedMs }: { readonly slot: CallSlot; readonly waitedMs: number },
   failures: RequestFailures,
 ): Promise<CallResult<T>> {
   const { route, apiKey } = slot.candidate;
   let accountIds: readonly string[] = [slot.accountId];
+  const startedAtMs = performance.now();
+  const noteEnd = (end: CallEnd): void => {
+    const callClass = call.callClass ?? 'interactive';
+    const times = { waitedMs, startedAtMs, durationMs: performance.now() - startedAtMs };
+    const ended = { model: call.model, route, callClass, end, ...times };
+    onCallEnded?.(ended);
+    for (const observer of call.observers?.() ?? []) observer.noteCall(ended);
+  };
   failures.count(route.id);
   try {
     const { upstream, target } = findTarget(upstreams, route, apiKey);
@@ -286,8 +325,10 @@ async function callOnce<T>(
     });
     if (call.failures === undefined) failures.count();
     limiter.release(slot, 'ok', null, accountIds);
+    noteEnd('success');
     return { response };
   } catch (error) {
+    noteEnd(error instanceof UpstreamError ? error.failure : 'cancelled');
     releaseFailed({ limiter, failures }, slot, error, accountIds);
     throw error;
   }
@@ -330,53 +371,4 @@ function noCandidate(): AppError {
   return new AppError('upstream_error', {
     message: 'This model is currently unavailable. Try again shortly, or choose another model.',
   });
-}
-
-const contextWords =
-  /context[_ ](?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens/i;
-
-/** Whether the vendor rejected a request for its length. Clients look for the code of that to choose a larger model. */
-const isBeyondContext = ({ vendorCode, message }: UpstreamError): boolean =>
-  vendorCode === 'context_length_exceeded' || contextWords.test(message);
-
-/** litellm recognizes the error by these words of OpenAI's, not by its code. */
-const describeContext = (message: string): string =>
-  /this model's maximum context length is/i.test(message)
-    ? message
-    : `This model's maximum context length is exceeded: ${message}`;
-
-/**
- * Maps a vendor's failure to the error for the caller. The vendor's message is passed on only if it rejected
- * the caller's request.
- */
-function toCallerError(error: UpstreamError): AppError {
-  switch (error.failure) {
-    case 'rejected':
-      return isBeyondContext(error)
-        ? new AppError('context_length_exceeded', { message: describeContext(error.message), cause: error })
-        : new AppError('upstream_rejected', { message: error.message, cause: error });
-    case 'missing':
-      // The vendor does not know the path or the model of the catalog.
-      return new AppError('upstream_error', { cause: error });
-    case 'too_large':
-      // The vendor's message contains the operator's account.
-      return new AppError('upstream_rejected', {
-        message:
-          'The request has more tokens than the vendors of this model accept per minute. Send fewer tokens at once.',
-        cause: error,
-      });
-    case 'timeout':
-      return new AppError('upstream_timeout', { cause: error });
-    case 'rate_limited':
-      return new AppError('upstream_error', {
-        message: 'The vendors of this model have reached their rate limits. Try again shortly.',
-        headers: retryAfter(chooseRateLimitMs(error)),
-        cause: error,
-      });
-    case 'auth':
-    case 'unavailable':
-      return new AppError('upstream_error', { cause: error });
-    default:
-      return error.failure satisfies never;
-  }
 }

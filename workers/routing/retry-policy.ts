@@ -1,4 +1,5 @@
 import type { CallOutcome, KeyCooldown } from './outcome-script.ts';
+import { refusalReason } from '../../shared/routing/cooldowns.ts';
 import { computeBackoffMs } from '../outbound/backoff.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 
@@ -141,7 +142,7 @@ export function findCooldown(error: UpstreamError): KeyCooldown | null {
         scope: status === 402 || status === 403 ? 'keyOnRoute' : 'key',
         forMs: faultyKeyCooldownMs,
         forAccountMs: faultyKeyAccountCooldownMs,
-        reason: `refused with ${status ?? 'an error'}${vendorCode === null ? '' : ` (${vendorCode})`}`,
+        reason: refusalReason(status, vendorCode),
       };
     case 'rate_limited':
       return {

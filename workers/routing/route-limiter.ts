@@ -3,7 +3,7 @@ import { createRecentEntries } from '../../shared/platform/runtime/recent-entrie
 import { AppError } from '../../shared/contract/errors.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { isContested } from './contested-script.ts';
-import { callClasses, classesBefore, type CallClass } from './call-class.ts';
+import { callClasses, classesBefore, type CallClass } from '../../shared/work/queue/call-class.ts';
 import {
   maxAccountsPerAcquire,
   nameCallLease,
@@ -37,6 +37,15 @@ export interface RouteLimiterOptions {
   /** The sorted sets of slots in the catalog, in which the slots of dead workers are freed. */
   readonly slotSets?: () => readonly string[];
   readonly leaseMs?: number;
+}
+
+/** Calls of one model and class that wait for a slot. */
+export interface WaitingCalls {
+  readonly model: string;
+  readonly callClass: CallClass;
+  readonly count: number;
+  /** How long the first one has waited. */
+  readonly oldestMs: number;
 }
 
 /**
@@ -155,6 +164,33 @@ export class RouteLimiter implements Running {
     const slot = this.#held.takeKept(candidate, accountId);
     if (slot !== null) this.#grantedAt.set(accountId, (this.#grants += 1));
     return slot;
+  }
+
+  /** The calls that wait for a slot, by model and class. */
+  listWaiting(): WaitingCalls[] {
+    const found = new Map<string, WaitingCalls>();
+    const nowMs = performance.now();
+    for (const queue of this.#queues.values()) {
+      const { callClass } = queue;
+      for (const { model = '', sinceMs } of queue.calls()) {
+        const name = `${callClass} ${model}`;
+        const { count, oldestMs } = found.get(name) ?? { count: 0, oldestMs: 0 };
+        const oldest = Math.max(oldestMs, nowMs - sinceMs);
+        found.set(name, { model, callClass, count: count + 1, oldestMs: oldest });
+      }
+    }
+    return [...found.values()];
+  }
+
+  /**
+   * Fails the waiting calls of a class for these models.
+   * @returns how many
+   */
+  failWaiting(callClass: CallClass, isOf: (model: string) => boolean, error: unknown): number {
+    let count = 0;
+    for (const queue of this.#queues.values())
+      if (queue.callClass === callClass) count += queue.failThose(isOf, error);
+    return count;
   }
 
   async stop(): Promise<void> {

@@ -2,7 +2,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { FairQueue, type QueueEntry } from '../../shared/fairness/fair-queue.ts';
 import type { AcquirePause, CallSlot } from './acquire-script.ts';
-import type { CallClass } from './call-class.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import { maxTimerMs } from '../../shared/platform/runtime/timers.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 
@@ -23,6 +23,8 @@ export interface SlotOptions {
   /** The call fails if it has no slot by then; milliseconds since the epoch. */
   readonly deadlineAtMs: number;
   readonly waitLimits: WaitLimits;
+  /** The catalog's id of the model. */
+  readonly model?: string;
   /** `interactive` by default. Waiting calls of an earlier class get a slot first. */
   readonly callClass?: CallClass;
   /**
@@ -148,6 +150,20 @@ export class WaitQueue {
   unpause(): void {
     this.#pausedAtMs = null;
     this.#pausedIds.clear();
+  }
+
+  /** The waiting calls, with the time since when each waits, according to `performance.now` (ms). */
+  *calls(): Generator<Pick<WaitingCall, 'model' | 'sinceMs'>> {
+    for (const { item } of this.#waiting.entries()) yield item;
+  }
+
+  /** Fails the calls for these models. @returns how many */
+  failThose(isOf: (model: string) => boolean, error: unknown): number {
+    const calls = [...this.#waiting.entries()].filter(
+      ({ item: { model } }) => model !== undefined && isOf(model),
+    );
+    for (const { item } of calls) item.settle({ error });
+    return calls.length;
   }
 
   failAll(error: unknown): void {

@@ -17,6 +17,7 @@ import {
   callClassOfRun,
   createCallContext,
   hasCallerDisconnected,
+  observersOf,
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
@@ -114,6 +115,7 @@ export class Conversation {
     const isDurable = callClass !== 'interactive';
     await callRoute(dependencies.routing, {
       accountIds: () => [request.accountId],
+      model: model.id,
       routes: findServingRoutes(model.routes, body),
       waitLimits: isDurable ? durableWaitLimits : waitLimits,
       callClass,
@@ -125,6 +127,7 @@ export class Conversation {
       log,
       deadlineAtMs: request.deadlineAtMs,
       hasOutput: () => this.hasOutput,
+      observers: () => observersOf(this.#run),
       findMissing: createImageFinder(chatBody, context),
       attempt: async (upstream, target, { route, reportHealthy, isContested, isKept }) => {
         if (upstream.chat === undefined)

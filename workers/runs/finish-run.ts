@@ -1,25 +1,37 @@
 import {
   finishRequest,
   type Deliver,
+  type Receipt,
   type RequestOutcome,
 } from '../../shared/work/settlement/finish-request.ts';
 import { toAppError } from '../../shared/contract/errors.ts';
+import { describeFacts } from '../../shared/work/replies/describe-facts.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import { describeFailure, type JobDeps, type RequestRun } from './job-context.ts';
 
 /**
- * Finishes a run: settles its request and delivers the response. A line of a batch is settled by its batch instead.
+ * Finishes a run: settles its request, tells what was done for it, and delivers the response. A line of a batch is settled
+ * by its batch instead.
  * @param deliver is not called for a failure
  */
 export async function finishRun(
   dependencies: JobDeps,
-  { line }: Pick<RequestRun, 'line'>,
+  run: Pick<RequestRun, 'line' | 'facts' | 'reply' | 'log'>,
   request: AdmittedRequest,
   outcome: RequestOutcome,
   deliver: Deliver,
 ): Promise<void> {
+  const { line } = run;
   if (line === undefined) {
-    await finishRequest(dependencies, request, outcome, deliver);
+    const isDurable = request.jobAttempt !== undefined;
+    const finished = await finishRequest(dependencies, request, outcome, async (delivered) => {
+      // The caller's response may end with what `deliver` sends.
+      if (!isDurable) reportFacts(dependencies, run, request, outcome, delivered);
+      return await deliver(delivered);
+    });
+    // Another attempt reports a job that this one could not settle.
+    if (isDurable ? finished.isSettled : outcome.error !== null)
+      reportFacts(dependencies, run, request, outcome, finished.receipt);
     return;
   }
   const receipt = line.settle(outcome);
@@ -29,4 +41,27 @@ export async function finishRun(
   } catch (error) {
     line.settle({ ...outcome, error: describeFailure(toAppError(error)), charged: false });
   }
+}
+
+/** The api process logs a request whose caller waits. A durable job is logged here. */
+function reportFacts(
+  { runMetrics, endedWork }: JobDeps,
+  { facts, reply, log }: Pick<RequestRun, 'facts' | 'reply' | 'log'>,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+  receipt: Receipt,
+): void {
+  if (facts === undefined) return;
+  const described = facts.describe(outcome, receipt);
+  runMetrics?.note(request, described);
+  endedWork?.note(request.model);
+  if (request.jobAttempt === undefined) {
+    reply.facts(described);
+    return;
+  }
+  const { accountId, model, jobAttempt: attempt } = request;
+  const { error } = outcome;
+  const { durationMs } = receipt;
+  const code = error === null ? {} : { code: error.code };
+  log.info({ accountId, model, attempt, durationMs, ...code, ...describeFacts(described) }, 'job ended');
 }

@@ -10,14 +10,17 @@ import type { ResponseStore } from '../../shared/work/replies/response-store.ts'
 import type { ErrorPayload } from '../../shared/work/replies/error-payload.ts';
 import type { ReplyWriter } from '../replies/reply-writer.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import type { EndedWork } from '../reporting/ended-work.ts';
 import type { Faults } from '../reporting/faults.ts';
 import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
 import type { ReencodeImage } from '../media/reencode-image.ts';
-import type { CallClass } from '../routing/call-class.ts';
-import type { Routing } from '../routing/call-route.ts';
+import type { CallClass } from '../../shared/work/queue/call-class.ts';
+import type { CallObserver, Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
+import type { RunFacts } from './run-facts.ts';
+import type { RunMetrics } from './run-metrics.ts';
 import type { StoredResponseMover } from './stored-response-mover.ts';
 
 /** The dependencies of every job function. */
@@ -40,6 +43,8 @@ export interface JobDeps extends FinishDeps {
   /** The memory budget for complete responses in this process. Memory is released when a response has been sent. */
   readonly responseMemory: FairBudget;
   readonly faults: Faults;
+  readonly runMetrics?: Pick<RunMetrics, 'note'>;
+  readonly endedWork?: Pick<EndedWork, 'note'>;
   readonly log: Logger;
   readonly workerId: string;
   /** How long a piece of a response is sent again while that fails; half a minute by default. */
@@ -76,6 +81,8 @@ export interface RequestRun {
    */
   readonly whenRequested: (beyondByte: number) => Promise<number>;
   readonly log: Logger;
+  /** Absent for lines of batches. */
+  readonly facts?: RunFacts;
   /**
    * For durable jobs: marks the job as active. Await it before calling a vendor.
    * @throws the signal's reason if the job must not run because it has ended or another worker has it
@@ -95,6 +102,10 @@ export function callClassOfRun(
   if (line !== undefined) return 'batch';
   return jobAttempt === undefined ? 'interactive' : 'job';
 }
+
+/** Those who want to know about the calls that are made for a run. */
+export const observersOf = ({ facts }: Pick<RequestRun, 'facts'>): readonly CallObserver[] =>
+  facts === undefined ? [] : [facts];
 
 /** Creates the context that the vendor calls of one run share. The creator must release its media at the end. */
 export function createCallContext(
@@ -196,11 +207,12 @@ export const withCharge = (error: ErrorPayload, isCharged: boolean): ErrorPayloa
 /** Returns the code and message of a failure for the caller and the log, and the invalid fields. */
 export function describeFailure(error: unknown): ErrorPayload {
   if (error instanceof AppError) {
-    const { code, publicMessage: message, issues, headers } = error;
+    const { code, publicMessage: message, issues, headers, isExposed } = error;
     return {
       code,
       message,
       ...(issues.length > 0 && { issues }),
+      ...(isExposed && { expose: true }),
       ...(Object.keys(headers).length > 0 && { headers }),
     };
   }

@@ -25,6 +25,7 @@ import {
   createCallContext,
   createVendorSignal,
   missingModel,
+  observersOf,
   type JobDeps,
   type RequestRun,
 } from './job-context.ts';
@@ -88,6 +89,7 @@ async function callModel(
   const reencoding = { reencodeImage: dependencies.reencodeImage, job, signal: context.signal };
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
+    model: model.id,
     routes: findRoutes(model, job, loadedInputs),
     waitLimits,
     callClass: callClassOfRun(run, job.request),
@@ -98,6 +100,7 @@ async function callModel(
     log: run.log,
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => stream?.hasOutput ?? false,
+    observers: () => observersOf(run),
     attempt: async (upstream, target, { route, isContested, acquireExtraSlot }: GrantedCall) => {
       if (upstream.generateImages === undefined) {
         throw new UpstreamError('rejected', 'This upstream has no image models.');

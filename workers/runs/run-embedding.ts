@@ -1,9 +1,9 @@
 // decision 0028
-import { finishRequest } from '../../shared/work/settlement/finish-request.ts';
 import type { EmbeddingJob, EmbeddingPart } from '../../shared/work/queue/job-kinds.ts';
 import { encodeResult, type EmbeddingResultHeader } from '../../shared/work/replies/result.ts';
 import { dropVectors, type EmbeddingOutcomes } from '../embeddings/embedding-task.ts';
 import { createVendorSignal, isReplaced, notSettled, type JobDeps, type RequestRun } from './job-context.ts';
+import { finishRun } from './finish-run.ts';
 import { findFailure, measureInputs } from './measure-inputs.ts';
 import { sendResult } from './send-result.ts';
 
@@ -21,7 +21,7 @@ export async function runEmbedding(
     parts.map(async (part, i) => {
       const { request, dimensions, inputs, inputTokens } = part;
       const run = runs[i]!;
-      const { signal, stopping, log, begin, progress } = run;
+      const { signal, stopping, log, begin, progress, facts } = run;
       // Create this before the scheduler listens to the signal, so that a request that must end immediately is not
       // mistaken for one whose caller disconnected.
       const stopSignal = createVendorSignal(run, { outlastsCancellation: true });
@@ -41,6 +41,7 @@ export async function runEmbedding(
         log,
         ...(begin && { begin }),
         ...(progress && { progress }),
+        ...(facts && { observer: facts }),
       };
       try {
         const result = await dependencies.embeddings.embed(model, task);
@@ -68,7 +69,7 @@ async function settlePart(
   const { request } = part;
   if (isReplaced(run) && findFailure(result, run) !== null) return;
   const { outcome, embedded, promptTokens } = measureInputs(dependencies, part, run, result);
-  await finishRequest(dependencies, request, outcome, async (receipt) => {
+  await finishRun(dependencies, run, request, outcome, async (receipt) => {
     const header: EmbeddingResultHeader = {
       created: Math.floor(Date.now() / 1_000),
       costNano: receipt.costNano.toString(),

@@ -7,7 +7,6 @@ import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticate } from '../../http/middleware/authenticate.ts';
 import { limitStreams } from '../../http/middleware/limit-account-calls.ts';
-import type { ApiContext } from '../../http/request/context.ts';
 import { EventStream } from '../../requests/replies/event-stream.ts';
 import type { Services } from '../../services.ts';
 import { findBatch, type BatchContext } from './batches.ts';
@@ -70,7 +69,7 @@ async function followBatch(
       batch = (await tryToFind(services, context)) ?? batch;
     }
   } catch (error) {
-    if (!signal.aborted) (context as ApiContext).state.error = toAppError(error);
+    if (!signal.aborted) Object.assign(context.state, { error: toAppError(error), isBroken: true });
   }
 }
 

@@ -84,7 +84,7 @@ async function followJob(
       view = (await tryToPoll(services, context)) ?? view;
     }
   } catch (error) {
-    if (!signal.aborted) context.state.error = toAppError(error);
+    if (!signal.aborted) Object.assign(context.state, { error: toAppError(error), isBroken: true });
   }
 }
 

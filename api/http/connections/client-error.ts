@@ -167,7 +167,9 @@ function sendOnConnection(
   socket.resume();
   closeLater(socket, () => socket.destroy());
   const { method = null, path = null } = line ?? {};
-  logAccess(log, { requestId, method, path, status, startedAtMs, error, reason });
+  const durationMs = performance.now() - startedAtMs;
+  const response = { status, isWhole: true, error };
+  logAccess(log, { requestId, method, path, response, durationMs, reason });
 }
 
 function formatError(error: AppError, requestId: string): { headers: Record<string, string>; body: string } {

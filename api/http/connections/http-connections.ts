@@ -1,4 +1,5 @@
 // decision 0039
+import cluster from 'node:cluster';
 import { once } from 'node:events';
 import {
   createServer,
@@ -91,7 +92,9 @@ export class HttpConnections {
     const { max } = options.limit;
     this.#limit = new ConnectionLimit(options.isProxied ? { max, maxPerNetwork: max } : options.limit);
     this.#server = createServer(timeoutOptions(options));
-    this.#server.maxConnections = max + maxOverLimit;
+    // With several processes on one port, one that refuses a connection is not spared it: it goes from process to process
+    // until one of them takes it. So each takes all of its connections, and closes those over the limit.
+    if (!cluster.isWorker) this.#server.maxConnections = max + maxOverLimit;
     this.#stallGuard = new StallGuard(options);
     this.#server.on('connection', (socket) => this.#open(socket));
     this.#server.on('drop', () => this.#logFull());

@@ -5,18 +5,30 @@ import { createTimeOrderedId } from '../../../shared/platform/runtime/time-order
 import { findCallerAddress } from '../callers/caller-address.ts';
 import { wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import { logAccess } from '../responses/access-line.ts';
+import type { RequestMetrics } from '../responses/request-metrics.ts';
+import type { FactsInbox } from '../../requests/replies/facts-inbox.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { normalizeTarget } from '../request/normalize-target.ts';
 
 /** Shared by all requests: creating an error for each would capture a stack that nobody reads. */
 const responseClosed = new AppError('job_cancelled');
 
+export interface RequestContextOptions {
+  readonly trustsProxy?: boolean;
+  readonly metrics?: Pick<RequestMetrics, 'note'>;
+  /** What workers did for the requests. */
+  readonly facts?: Pick<FactsInbox, 'awaitLate' | 'forget'>;
+}
+
 /**
  * Assigns the request id, the abort signal and the caller's address, normalizes the target, and writes the access line
  * when the response is done.
  * @param trustsProxy whether to take the caller's address from the proxy in front of this server
  */
-export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware {
+export function requestContext(
+  log: Logger,
+  { trustsProxy = false, metrics, facts }: RequestContextOptions = {},
+): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
     // Must come first, because any code that reads the path uses a URL parser that throws on invalid hosts.
@@ -33,18 +45,26 @@ export function requestContext(log: Logger, trustsProxy = false): ApiMiddleware 
       context.state.meter?.report();
       const { method, path, status, state } = context;
       const isWhole = context.res.writableFinished || state.isResponseSent === true;
-      logAccess(log, {
-        requestId,
-        method,
-        path,
-        status: isWhole ? status : 499,
-        startedAtMs,
-        error: state.error,
-        reason:
-          !isWhole && wasResetForUnreadResponse(context.req.socket)
-            ? 'client did not read the response'
-            : undefined,
-      });
+      const durationMs = performance.now() - startedAtMs;
+      const reason =
+        !isWhole && wasResetForUnreadResponse(context.req.socket)
+          ? 'client did not read the response'
+          : undefined;
+      const report = (): void => {
+        const { operation, model, error, isBroken, holder, isReplay, facts: done, firstOutputAtMs } = state;
+        const firstOutputMs = firstOutputAtMs === undefined ? undefined : firstOutputAtMs - startedAtMs;
+        const response = { status, isWhole, error, isBroken };
+        const ended = { operation, model, response, durationMs, firstOutputMs, facts: done };
+        metrics?.note(ended);
+        logAccess(log, { ...ended, requestId, method, path, reason, accountId: holder?.accountId, isReplay });
+      };
+      // What a request costs whose caller has left is known when its worker has settled it.
+      if (!isWhole && facts !== undefined && state.facts === undefined) {
+        facts.awaitLate(requestId, report);
+        return;
+      }
+      report();
+      facts?.forget(requestId);
     });
     await next();
   };

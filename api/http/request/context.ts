@@ -1,9 +1,11 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
+import type { Operation } from '../../../shared/contract/operation.ts';
 import type { PreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import type { WebSession } from '../../../shared/account-area/web-models.ts';
+import type { RequestFacts } from '../../../shared/work/replies/request-facts.ts';
 import type { JobView } from '../../jobs/job-text.ts';
 import type { ModelRequestOptions } from './model-request-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
@@ -17,8 +19,18 @@ export interface RequestState {
    * Aborts with `job_cancelled` when the response is closed: the client has disconnected, or has received all of it.
    */
   signal: AbortSignal;
+  /** What a worker did for the request. Set shortly before the end of its response. */
+  facts?: RequestFacts;
+  /** Whether the response is that of an earlier request with the same Idempotency-Key. */
+  isReplay?: true;
+  /** When the first output of a stream was written, according to `performance.now` (ms). */
+  firstOutputAtMs?: number;
   /** Set by meterRequests. */
   meter?: WorkMeter;
+  /** The operation that the path and the method select; undefined if there is none. */
+  operation?: Operation;
+  /** The catalog's id of the model that the request names, once it is known to exist. */
+  model?: string;
   /** Set by authenticate. */
   holder?: KeyHolder;
   /** Set by authenticateSession. */
@@ -35,6 +47,8 @@ export interface RequestState {
   isResponseSent?: boolean;
   /** The error reported in the response, either as its body or as the last event of a stream. */
   error?: AppError;
+  /** Whether the response is a stream that the error ended. */
+  isBroken?: true;
   /** Options that the headers of a request to a model set. */
   modelRequestOptions?: ModelRequestOptions;
   /** The job that the caller waits for. Set by the handler. */

@@ -1,6 +1,44 @@
 import type { AppError } from '../../../shared/contract/errors.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
+import { describeFacts } from '../../../shared/work/replies/describe-facts.ts';
+import type { RequestFacts } from '../../../shared/work/replies/request-facts.ts';
+
+/**
+ * How a request ended:
+ * - `success`
+ * - `rejected`: the request was wrong or not allowed
+ * - `failed`: the fault of this service or a vendor
+ * - `disconnected`: the caller closed the connection, or did not read the response
+ */
+export type Outcome = 'success' | 'rejected' | 'failed' | 'disconnected';
+
+/** The status of a request whose caller did not receive the whole response. */
+const disconnectedStatus = 499;
+
+/** A response that is closed. */
+export interface ClosedResponse {
+  /** Of its head. */
+  readonly status: number;
+  /** Whether the caller has received the whole response. */
+  readonly isWhole: boolean;
+  /** The error reported in the response, either as its body or as the last event of a stream. */
+  readonly error?: AppError | undefined;
+  /** Whether it is a stream that the error ended. */
+  readonly isBroken?: boolean | undefined;
+}
+
+/** The status that the caller got in the end: that of the error for a stream that it ended. */
+export function findFinalStatus({ status, isWhole, error, isBroken = false }: ClosedResponse): number {
+  if (!isWhole) return disconnectedStatus;
+  return isBroken && error !== undefined ? error.status : status;
+}
+
+export function findOutcome(response: ClosedResponse): Outcome {
+  if (!response.isWhole) return 'disconnected';
+  const status = findFinalStatus(response);
+  return status >= 500 ? 'failed' : status >= 400 ? 'rejected' : 'success';
+}
 
 /** A request and its outcome, as logged. */
 export interface Access {
@@ -9,25 +47,39 @@ export interface Access {
   readonly method: string | null;
   /** Without the query; null if the request could not be parsed. */
   readonly path: string | null;
-  readonly status: number;
-  readonly startedAtMs: number;
-  /** The error reported in the response, either as its body or as the last event of a stream. */
-  readonly error?: AppError | undefined;
+  readonly response: ClosedResponse;
+  readonly durationMs: number;
   /** Details for the operator that the status does not show. */
   readonly reason?: string | undefined;
+  readonly accountId?: string | undefined;
+  /** The catalog's id of the model. */
+  readonly model?: string | undefined;
+  /** From the head of the request to the first output of a stream. */
+  readonly firstOutputMs?: number | undefined;
+  readonly facts?: RequestFacts | undefined;
+  /** Whether the response is that of an earlier request. */
+  readonly isReplay?: boolean | undefined;
 }
 
-/** Writes the access log line of a response. */
+/** Writes the access log line of a response. It contains no text of the caller beyond its path, method and field names. */
 export function logAccess(log: Pick<Logger, 'info'>, access: Access): void {
-  const { requestId, method, path, status, startedAtMs, error, reason } = access;
+  const { requestId, method, path, response, durationMs, reason } = access;
+  const { accountId, model, firstOutputMs, facts, isReplay } = access;
   const line = {
     requestId,
     method: method === null ? null : shorten(method),
     path: path === null ? null : shorten(path),
-    status,
-    durationMs: Math.round(performance.now() - startedAtMs),
+    status: findFinalStatus(response),
+    outcome: findOutcome(response),
+    durationMs: Math.round(durationMs),
+    ...(response.isBroken === true && { sentStatus: response.status }),
     ...(reason === undefined ? {} : { reason }),
-    ...describeError(error),
+    ...describeError(response.error),
+    ...(accountId !== undefined && { accountId }),
+    ...(model !== undefined && { model }),
+    ...(firstOutputMs !== undefined && { firstTokenMs: Math.round(firstOutputMs) }),
+    ...(facts !== undefined && describeFacts(facts)),
+    ...(isReplay === true && { isReplay }),
   };
   log.info(line, 'request');
 }

@@ -2,6 +2,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../shared/fairness/fair-budget.ts';
 import type { AdmittedRequest } from '../../../shared/money/admitted-request.ts';
 import type { QueueName } from '../../../shared/work/queue/job-kinds.ts';
+import type { HeldCounts, HeldWork } from '../../../shared/work/queue/held-work.ts';
 import type { WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisChannels } from '../../../shared/platform/redis/redis-keys.ts';
@@ -27,6 +28,19 @@ interface BulkQueue {
   isLookedUp: boolean;
   /** Accounts that have requests waiting, by id. */
   readonly accounts: Map<string, AccountQueue>;
+  readonly waiting: Set<WaitingEntry>;
+}
+
+interface WaitingEntry {
+  readonly model: string;
+  readonly sinceMs: number;
+  readonly countRequests: () => number;
+}
+
+/** A request or batch that enters. */
+export interface EnteringWork extends Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs' | 'model'> {
+  /** How many requests it has now; one by default. */
+  readonly countRequests?: () => number;
 }
 
 interface AccountQueue {
@@ -46,6 +60,8 @@ export interface BulkEntry {
   readonly granted: Promise<void>;
 }
 
+type Registry = Pick<WorkerRegistryStore, 'sumLoads' | 'beatApi' | 'leaveApi'>;
+
 /**
  * Limits how much work this process dispatches to the workers for accounts with a lot of work in flight. The workers'
  * bulk capacity is the number of bulk jobs that they can run. It is split evenly among the api processes. Within a
@@ -54,13 +70,16 @@ export interface BulkEntry {
  */
 export class BulkShares {
   readonly #redis: RedisClient;
-  readonly #registry: Pick<WorkerRegistryStore, 'sumLoads'>;
+  readonly #registry: Registry;
+  readonly #apiId: string;
+  #isReported = false;
   readonly #log: Logger;
   readonly #queues = new Map<QueueName, BulkQueue>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(redis: RedisClient, registry: Pick<WorkerRegistryStore, 'sumLoads'>, log: Logger) {
+  constructor(redis: RedisClient, registry: Registry, apiId: string, log: Logger) {
     this.#redis = redis;
+    this.#apiId = apiId;
     this.#registry = registry;
     this.#log = log;
     this.#timer = setInterval(() => this.#refreshAll(), refreshIntervalMs);
@@ -70,7 +89,7 @@ export class BulkShares {
   /** @param ended aborted once the request has ended for any reason; its share is then released */
   enter(
     name: QueueName,
-    { accountId, deadlineAtMs }: Pick<AdmittedRequest, 'accountId' | 'deadlineAtMs'>,
+    { accountId, deadlineAtMs, model, countRequests = () => 1 }: EnteringWork,
     ended: AbortSignal,
   ): BulkEntry {
     const queue = this.#queueOf(name);
@@ -78,11 +97,14 @@ export class BulkShares {
     queue.accounts.set(accountId, account);
     account.entered += 1;
     const ticket = account.entered;
+    const entry = { model, sinceMs: performance.now(), countRequests };
+    queue.waiting.add(entry);
     return {
       // Accounts take turns, so for each of this account's requests ahead, one request of every other waiting account
       // also goes first.
       position: () => Math.max(1, ticket - account.doneWaiting) * Math.max(1, queue.budget.waitingHolders),
       granted: this.#acquire(queue, accountId, deadlineAtMs, ended).finally(() => {
+        queue.waiting.delete(entry);
         account.doneWaiting += 1;
         if (account.doneWaiting === account.entered) queue.accounts.delete(accountId);
       }),
@@ -131,15 +153,34 @@ export class BulkShares {
       }),
       isLookedUp: false,
       accounts: new Map<string, AccountQueue>(),
+      waiting: new Set(),
     };
     this.#queues.set(name, queue);
     return queue;
   }
 
   #refreshAll(): void {
+    runInBackground(this.#report(), 'reporting what waits', this.#log);
     for (const [name, { budget }] of this.#queues) {
       if (budget.held === 0 && budget.waiting === 0) continue;
       runInBackground(this.#refresh(name, budget), 'worker look-up', this.#log);
+    }
+  }
+
+  /** Reports what waits here, for the operator and for programs that start workers. Never rejects. */
+  async #report(): Promise<void> {
+    const waiting = new Map(
+      Array.from(this.#queues, ([name, queue]) => [name, countWaiting(queue)] as const).filter(
+        ([, { size }]) => size > 0,
+      ),
+    );
+    if (waiting.size === 0 && !this.#isReported) return;
+    try {
+      if (waiting.size > 0) await this.#registry.beatApi(this.#apiId, waiting);
+      else await this.#registry.leaveApi(this.#apiId);
+      this.#isReported = waiting.size > 0;
+    } catch (error) {
+      this.#log.debug({ err: error }, 'reporting what waits failed');
     }
   }
 
@@ -155,4 +196,15 @@ export class BulkShares {
       this.#log.debug({ queue: name, err: error }, 'bulk capacity look-up failed');
     }
   }
+}
+
+function countWaiting({ waiting }: BulkQueue): HeldWork {
+  const nowMs = performance.now();
+  const byModel = new Map<string, { interactive: HeldCounts }>();
+  for (const { model, sinceMs, countRequests } of waiting) {
+    const before = byModel.get(model)?.interactive ?? { running: 0, waiting: 0, oldestMs: 0 };
+    const oldestMs = Math.max(before.oldestMs, nowMs - sinceMs);
+    byModel.set(model, { interactive: { running: 0, waiting: before.waiting + countRequests(), oldestMs } });
+  }
+  return byModel;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ReservationStore, type HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { FairBudget } from '../../../shared/fairness/fair-budget.ts';
-import { queueOfModel, type EmbeddingJob, type ImageJob } from '../../../shared/work/queue/job-kinds.ts';
+import type { EmbeddingJob, ImageJob } from '../../../shared/work/queue/job-kinds.ts';
 import { JobQueue } from './job-queue.ts';
 import type { Lane } from '../../../shared/work/queue/fair-share.ts';
 import { ReadyQueue } from '../../../shared/work/queue/ready-queue.ts';
@@ -10,15 +10,19 @@ import { WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-
 import { ResponseStore } from '../../../shared/work/replies/response-store.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import type { Stores } from '../../../shared/stores/open-stores.ts';
+import type { UsageMetrics } from '../../../shared/ledger/usage-metrics.ts';
 import type { RequestStatsRecorder } from '../../../shared/ledger/request-stats-recorder.ts';
 import { BulkShares } from './bulk-shares.ts';
 import { ChatDispatcher } from './chat-dispatcher.ts';
 import { JobDispatcher } from './job-dispatcher.ts';
 import { DurableJobs } from '../../jobs/durable-jobs.ts';
 import { EmbeddingBatcher } from './embedding-batcher.ts';
+import { FactsInbox } from '../replies/facts-inbox.ts';
 import { failPendingReplies } from '../replies/fail-pending-replies.ts';
 import { StoredResponses } from '../stored-responses/stored-responses.ts';
 import { PendingReplies } from '../replies/pending-replies.ts';
+import type { AbsenceReport } from '../replies/worker-absence.ts';
+import { listQueuesInUse } from './queues-in-use.ts';
 
 /** Dispatches requests to workers and waits for their replies. */
 export interface Dispatch {
@@ -31,6 +35,8 @@ export interface Dispatch {
   readonly images: Readonly<Record<Lane, JobQueue<ImageJob>>>;
   /** Shares of the workers' bulk capacity, for accounts with a lot of work in flight. */
   readonly bulkShares: BulkShares;
+  /** What workers did for the requests of this process. */
+  readonly facts: FactsInbox;
 }
 
 export interface RunningDispatch {
@@ -52,21 +58,27 @@ export interface DispatchOptions {
   /** Budget in bytes for whole responses. */
   readonly responseMemory: FairBudget;
   readonly requestStats: RequestStatsRecorder;
+  readonly usageMetrics: UsageMetrics;
   /** How long a queue may be without a worker before its callers get an error. */
   readonly noWorkerTimeoutMs: number;
+  readonly absenceReport: AbsenceReport;
   readonly log: Logger;
 }
 
 export function createDispatch(
   stores: Stores,
-  { responseMemory, requestStats, noWorkerTimeoutMs, log }: DispatchOptions,
+  { responseMemory, requestStats, usageMetrics, noWorkerTimeoutMs, absenceReport, log }: DispatchOptions,
 ): RunningDispatch {
   const { redis, payloadRedis, payloads, subscriber, ledger, hotAccounts, prices, objects, catalog } = stores;
   const workers = new WorkerRegistryStore(redis);
-  const replies = new PendingReplies(randomUUID(), redis, subscriber, workers, responseMemory, log, {
-    queuesInUse: () => new Set(catalog.current.models.map(({ type }) => queueOfModel(type))),
+  const facts = new FactsInbox();
+  const absence = {
+    queuesInUse: () => listQueuesInUse(catalog),
     noWorkerTimeoutMs,
-  });
+    report: absenceReport,
+  };
+  const id = randomUUID();
+  const replies = new PendingReplies(id, redis, subscriber, workers, responseMemory, log, absence, facts);
   const frames = stores.storedFrames;
   const responses = new ResponseStore(frames, objects);
   const storedResponses = new StoredResponses({
@@ -76,11 +88,11 @@ export function createDispatch(
     memory: responseMemory,
     log,
   });
-  const finishDeps = { redis, ledger, hotAccounts, requestStats, prices };
+  const finishDeps = { redis, ledger, hotAccounts, requestStats, usageMetrics, prices };
   const reservations = new ReservationStore(redis);
   const jobs = new JobDispatcher(finishDeps, replies, storedResponses, reservations, log);
   const durableJobs = new DurableJobs({ redis, payloads: payloadRedis, storedResponses, log });
-  const bulkShares = new BulkShares(redis, workers, log);
+  const bulkShares = new BulkShares(redis, workers, id, log);
   const embeddingQueues = {
     quick: new JobQueue<EmbeddingJob>('embedding', redis, payloads),
     bulk: new JobQueue<EmbeddingJob>('embedding-bulk', redis, payloads),
@@ -101,6 +113,7 @@ export function createDispatch(
       storedResponses,
       images,
       bulkShares,
+      facts,
     },
     reservations,
     heartbeatRequests: () => [...listPending(), ...durableJobs.placing()],
@@ -115,6 +128,7 @@ export function createDispatch(
     },
     async close() {
       replies.close();
+      facts.close();
       bulkShares.close();
       const queues = [embeddingQueues, images].flatMap((byLane) => Object.values(byLane));
       await Promise.all(queues.map((queue) => queue.close()));

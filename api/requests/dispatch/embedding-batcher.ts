@@ -135,8 +135,10 @@ export class EmbeddingBatcher {
     const [first] = batch.parts;
     if (shareClass > 0 && first !== undefined) {
       // Here the batch waits without a deadline, because each of its requests has its own.
-      const request = { accountId: first.part.request.accountId, deadlineAtMs: Infinity };
-      await this.#shares.enter('embedding', request, ended.signal).granted;
+      const { accountId, model } = first.part.request;
+      const countRequests = (): number => batch.unendedParts;
+      const work = { accountId, model, deadlineAtMs: Infinity, countRequests };
+      await this.#shares.enter('embedding', work, ended.signal).granted;
     }
     this.#close(batch);
     await this.#enqueue(batch);

@@ -8,6 +8,7 @@ import {
   type QueueItem,
   type QueuedJob,
 } from '../../../shared/work/queue/job-kinds.ts';
+import { nameItem } from '../../../shared/work/queue/item-name.ts';
 import { openBullQueue } from '../../../shared/work/queue/open-bull-queue.ts';
 import { maxInlineBytes } from '../../../shared/work/queue/payload-limits.ts';
 import type { PayloadStore } from '../../../shared/work/queue/payload-store.ts';
@@ -65,7 +66,7 @@ export class JobQueue<T extends QueuedJob> {
     }
     try {
       await callRedis(
-        async () => await this.#queue.add(job.kind as never, item as never, { jobId, priority }),
+        async () => await this.#queue.add(nameItem(requests) as never, item as never, { jobId, priority }),
       );
     } catch (error) {
       // The job may be on the queue nevertheless, but no worker can run it without its payload.

@@ -16,6 +16,7 @@ import { runInBackground } from '../../../shared/platform/runtime/run-in-backgro
 import { findLostReplies, setPaused, type ReplyLiveness } from './find-lost-replies.ts';
 import { IncomingResults } from './incoming-results.ts';
 import { acquireWhenOffered } from './response-memory.ts';
+import type { FactsInbox } from './facts-inbox.ts';
 import type { PendingReply, ReplyOwner } from './pending-reply.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
 import { type AbsenceOptions, WorkerAbsence } from './worker-absence.ts';
@@ -44,10 +45,11 @@ export class PendingReplies {
   readonly #memory: FairBudget;
   readonly #log: Logger;
   readonly #entries = new Map<string, Entry>();
-  readonly #inFlight = new RequestsInFlight();
+  readonly #inFlight: RequestsInFlight;
   readonly #results: IncomingResults;
   readonly #controls: WorkerControls;
   readonly #absence: WorkerAbsence;
+  readonly #facts: FactsInbox;
   readonly #noWorkerTimeoutMs: number;
   readonly #nowMs: () => number;
   readonly #timer: NodeJS.Timeout;
@@ -64,6 +66,7 @@ export class PendingReplies {
     memory: FairBudget,
     log: Logger,
     absence: AbsenceOptions,
+    facts: FactsInbox,
     nowMs = () => performance.now(),
   ) {
     this.channel = redisChannels.reply(apiId);
@@ -72,6 +75,8 @@ export class PendingReplies {
     this.#memory = memory;
     this.#log = log;
     this.#nowMs = nowMs;
+    this.#facts = facts;
+    this.#inFlight = new RequestsInFlight((requestId) => facts.end(requestId));
     this.#noWorkerTimeoutMs = absence.noWorkerTimeoutMs;
     this.#absence = new WorkerAbsence(
       registry,
@@ -194,6 +199,10 @@ export class PendingReplies {
       // Acknowledge the mark: a worker sends only a limited number of bytes without an acknowledgement.
       const { workerId, sentBytes } = decodeMark(frame.payload);
       this.#controls.acknowledge(workerId, this.channel, sentBytes);
+      return;
+    }
+    if (frame.kind === 'facts') {
+      this.#facts.receive(frame.requestId, frame.payload);
       return;
     }
     const entry = this.#entries.get(frame.requestId);

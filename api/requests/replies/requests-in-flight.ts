@@ -16,6 +16,12 @@ export class RequestsInFlight {
   readonly #counts = new Map<string, number>();
   /** Requests whose callers disconnected, by request id. */
   readonly #disconnected = new Map<string, PendingReply>();
+  readonly #onEnd: (requestId: string) => void;
+
+  /** @param onEnd called when no more frames of a request will arrive */
+  constructor(onEnd: (requestId: string) => void) {
+    this.#onEnd = onEnd;
+  }
 
   countOf(queue: QueueName, accountId: string): number {
     return this.#counts.get(countKeyOf(queue, accountId)) ?? 0;
@@ -33,6 +39,7 @@ export class RequestsInFlight {
   end(pending: PendingReply): void {
     this.#change(pending, -1);
     pending.onEnded?.();
+    this.#onEnd(pending.request.requestId);
   }
 
   /** Records that the caller disconnected. The request stays in the count until its worker reports its end. */
@@ -64,6 +71,7 @@ export class RequestsInFlight {
         this.endDisconnected(requestId);
         return;
       case 'delta':
+      case 'facts':
       case 'moved':
       case 'piece':
       case 'mark':

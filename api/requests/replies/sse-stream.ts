@@ -49,8 +49,12 @@ export class SseStream implements Receiver {
   #hasEnded = false;
   /** The error that ended the stream, sent as its last event. */
   failure: AppError | null = null;
+  /** When the first output was written, according to `performance.now` (ms). */
+  firstOutputAtMs: number | null = null;
   #failEarly: ((error: AppError) => void) | null = null;
   #done: (() => void) | null = null;
+  /** Called when the stream has ended, before its response is closed. */
+  onEnd: (() => void) | null = null;
   /**
    * Resolves when the response is complete or the client has disconnected. Rejects if an error occurs before the first
    * byte.
@@ -96,6 +100,7 @@ export class SseStream implements Receiver {
   }
 
   delta(bytes: Buffer): void {
+    this.firstOutputAtMs ??= performance.now();
     this.#write(bytes);
   }
 
@@ -111,6 +116,7 @@ export class SseStream implements Receiver {
     }
     // The socket may keep the bytes until then.
     this.response.once('close', release);
+    this.firstOutputAtMs ??= performance.now();
     this.#write(bytes);
     this.#end();
     this.response.end();
@@ -172,6 +178,7 @@ export class SseStream implements Receiver {
 
   #end(): void {
     this.#close();
+    this.onEnd?.();
     this.#done?.();
   }
 

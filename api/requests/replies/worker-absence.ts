@@ -8,17 +8,35 @@ import { liveness } from '../../../shared/platform/redis/liveness.ts';
  * Restarting the workers takes less time.
  */
 export const defaultNoWorkerTimeoutMs = 15_000;
-/** How often an absence is logged while it lasts. */
-const repeatAfterMs = 60_000;
 /** A result of a look-up that is older says nothing about whether a queue is served now. */
 const maxLookUpAgeMs = 5_000;
 
 interface QueueState {
   /** The last heartbeat of a worker that takes work off the queue, or when this process began to look. */
   servedAtMs: number;
-  loggedAtMs: number | null;
-  /** Callers that got an error since the last log line. */
+  /** Whether its absence has been reported and has not ended. */
+  isReported: boolean;
+  /** Callers that got an error since the last report. */
   rejected: number;
+}
+
+/** Facts about a queue without a worker. */
+export interface Absence {
+  /** How long no worker has served it. */
+  readonly unservedMs: number;
+  /** Callers that wait now. */
+  readonly waiting: number;
+  /** Callers that got an error: before the report, or while the absence lasted. */
+  readonly refused: number;
+}
+
+/** Is told which queues in use have had no worker for too long, once when it begins and once when it ends. */
+export interface AbsenceReport {
+  began(queue: QueueName, absence: Absence): void;
+  /** @param isServed whether a worker serves the queue again; otherwise no model of the catalog needs it any more */
+  ended(queue: QueueName, absence: Absence, isServed: boolean): void;
+  /** Called with each look-up from which on it is known which queues have no worker. */
+  known(): void;
 }
 
 export interface AbsenceDetails extends AbsenceOptions {
@@ -27,13 +45,14 @@ export interface AbsenceDetails extends AbsenceOptions {
 }
 
 export interface AbsenceOptions {
-  /** Queues for which requests can be admitted. Only their absences are logged. */
+  /** Queues for which requests can be admitted. Only their absences are reported. */
   readonly queuesInUse: () => ReadonlySet<QueueName>;
   /** How long a queue may be without a worker before its callers get an error. */
   readonly noWorkerTimeoutMs: number;
+  readonly report: AbsenceReport;
 }
 
-/** Measures how long each queue has been without a live worker that takes work off it, and logs it. */
+/** Measures how long each queue has been without a live worker that takes work off it, and reports it. */
 export class WorkerAbsence {
   readonly #registry: Pick<WorkerRegistryStore, 'findWorkers'>;
   readonly #details: AbsenceDetails;
@@ -55,7 +74,7 @@ export class WorkerAbsence {
     this.#log = log;
     this.#nowMs = nowMs;
     this.#queues = new Map(
-      queueNames.map((queue) => [queue, { servedAtMs: nowMs(), loggedAtMs: null, rejected: 0 }]),
+      queueNames.map((queue) => [queue, { servedAtMs: nowMs(), isReported: false, rejected: 0 }]),
     );
   }
 
@@ -72,6 +91,9 @@ export class WorkerAbsence {
     this.#lookedUpAtMs = this.#nowMs();
     const byQueue = new Map(queueNames.map((queue, i) => [queue, found[i]!]));
     for (const [queue, { servedAgoMs }] of byQueue) this.#note(queue, servedAgoMs);
+    const isKnown = ([queue, { servedAgoMs }]: [QueueName, QueueWorkers]): boolean =>
+      servedAgoMs !== null || this.#stateOf(queue).isReported || !this.#details.queuesInUse().has(queue);
+    if ([...byQueue].every(isKnown)) this.#details.report.known();
     return byQueue;
   }
 
@@ -110,21 +132,17 @@ export class WorkerAbsence {
   #note(queue: QueueName, servedAgoMs: number | null): void {
     const state = this.#stateOf(queue);
     const nowMs = this.#nowMs();
-    const unservedSeconds = Math.round((nowMs - state.servedAtMs) / 1_000);
-    if (servedAgoMs !== null) {
-      state.servedAtMs = Math.max(state.servedAtMs, nowMs - servedAgoMs);
-      if (state.loggedAtMs === null) return;
-      this.#log.info({ queue, unservedSeconds, refused: state.rejected }, 'queue has a live worker again');
-      state.loggedAtMs = null;
-      state.rejected = 0;
-      return;
-    }
-    if ((this.findUnservedMs(queue) ?? 0) <= this.#details.noWorkerTimeoutMs) return;
-    if (state.loggedAtMs !== null && nowMs - state.loggedAtMs < repeatAfterMs) return;
-    const waiting = this.#details.countWaiting(queue);
-    if (!this.#details.queuesInUse().has(queue) && waiting === 0) return;
-    this.#log.error({ queue, unservedSeconds, waiting, refused: state.rejected }, 'no live worker for queue');
-    state.loggedAtMs = nowMs;
+    const { report, noWorkerTimeoutMs, countWaiting, queuesInUse } = this.#details;
+    const unservedMs = nowMs - state.servedAtMs;
+    const describe = (): Absence => ({ unservedMs, waiting: countWaiting(queue), refused: state.rejected });
+    const isServed = servedAgoMs !== null;
+    if (isServed) state.servedAtMs = Math.max(state.servedAtMs, nowMs - servedAgoMs);
+    if (!state.isReported && (isServed || (this.findUnservedMs(queue) ?? 0) <= noWorkerTimeoutMs)) return;
+    const isOver = isServed || (!queuesInUse().has(queue) && countWaiting(queue) === 0);
+    if (isOver !== state.isReported) return;
+    if (isOver) report.ended(queue, describe(), isServed);
+    else report.began(queue, describe());
+    state.isReported = !isOver;
     state.rejected = 0;
   }
 

@@ -228,6 +228,8 @@ export class StoredResponseReader implements FollowedResponse {
       case 'offered':
       case 'piece':
       case 'moved':
+      // Never stored.
+      case 'facts':
       case 'mark':
         return;
       case 'delta':

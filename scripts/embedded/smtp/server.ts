@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { relative } from 'node:path';
 import { SMTPServer, type SMTPServerDataStream } from 'smtp-server';
 import { hashSecret, isSameHash } from '../../../shared/accounts/credentials.ts';
-import { toPrintable } from '../../admin/to-printable.ts';
+import { toPrintable } from '../../../shared/platform/runtime/to-printable.ts';
 import { embeddedUser } from '../credentials.ts';
 import { UnauthenticatedSockets, type UnauthenticatedLimits } from '../unauthenticated-sockets.ts';
 import { Outbox } from './outbox.ts';

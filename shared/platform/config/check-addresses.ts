@@ -24,6 +24,13 @@ function isMongoUrl(value: string): boolean {
   return hosts?.split(',').every(isHost) ?? false;
 }
 
+/** The URL may contain a user name and a password. */
+function isWebhookUrl(value: string): boolean {
+  if (!isUrl(value, ['http:', 'https:'])) return false;
+  const { username, password } = new URL(value);
+  return [username, password].every(isDecodable);
+}
+
 /** Rejects a path or options because they would be ignored. */
 function isSmtpUrl(value: string): boolean {
   if (!isUrl(value, ['smtp:', 'smtps:'])) return false;
@@ -52,6 +59,7 @@ function createFormat(example: string, isValid: (value: string) => boolean): Tex
 /** Formats of addresses and other text in environment variables. */
 export const addressFormats = {
   'http-url': createFormat('https://gateway.example', (value) => isUrl(value, ['http:', 'https:'])),
+  'webhook-url': createFormat('https://hooks.example.com/gateway', isWebhookUrl),
   'server-url': {
     isValid: isServerUrl,
     describe: () =>

@@ -9,6 +9,7 @@ import { addressFormats } from './check-addresses.ts';
 import { isAlive } from '../runtime/is-alive.ts';
 import { ConfigError } from '../runtime/config-error.ts';
 import { explainFileError } from '../runtime/explain-file-error.ts';
+import type { LogFormat } from '../runtime/logger.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
 import { readNoGrantDomains } from './no-grant-domains.ts';
 import { toServerUrl } from './server-url.ts';
@@ -46,7 +47,13 @@ export const Environment = Type.Object({
   MAX_CONNECTIONS_PER_ADDRESS: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   CORS_ORIGINS: Type.Optional(Type.String()),
   LOG_LEVEL: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], { default: 'info' }),
+  LOG_FORMAT: Type.Optional(StringEnum(['json', 'pretty'])),
   METRICS_TOKEN: Type.Optional(Type.String()),
+  ADMIN_TOKEN: Type.Optional(Type.String()),
+  METRICS_PORT: Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+  ALERT_WEBHOOK_URL: Address('webhook-url'),
+  ALERT_EMAIL: Address('mail-address'),
+  MIN_WORKERS: Type.Integer({ default: 1, minimum: 0, maximum: 10_000 }),
   SUPPORT_EMAIL: Address('mail-address'),
   SMTP_URL: Address('smtp-url'),
   MAIL_FROM: Type.String({ default: `${defaultServiceName} <no-reply@localhost>`, format: 'mail-sender' }),
@@ -117,7 +124,22 @@ export interface Config {
     readonly maxLines: number;
   };
   readonly logLevel: string;
+  /** Null means `pretty` at a terminal, and `json` otherwise. */
+  readonly logFormat: LogFormat | null;
+  /** Null if only this machine may read the metrics. */
   readonly metricsToken: string | null;
+  /** What operators show to see the queues. Null if nobody may. */
+  readonly adminToken: string | null;
+  /** Where a worker listens for probes and scrapes. Null if it does not listen. */
+  readonly metricsPort: number | null;
+  /** Where operators are told what is wrong. Either may be null. */
+  readonly alerts: {
+    /** May contain a secret. */
+    readonly webhookUrl: string | null;
+    readonly email: string | null;
+  };
+  /** Whether a queue without a worker is a problem. If not, workers are started when there is work. */
+  readonly expectsWorkers: boolean;
   /** Unfinished batches of an account. */
   readonly maxUnfinishedBatches: number;
   readonly defaultRpm: number;
@@ -189,11 +211,33 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
       `SIGNUP_NO_GRANT_DOMAINS ${JSON.stringify(entry)} is not a mail domain: use names such as example.com`,
     );
   }
+  const weakness = findTokenWeakness(values['ADMIN_TOKEN'] ?? '');
+  if (weakness !== null)
+    problems.push(`ADMIN_TOKEN ${weakness}: set one that "openssl rand -hex 32" prints, or none`);
   if (problems.length > 0) {
     const lines = problems.map((problem) => `  ${problem}`);
     throw new ConfigError(`These environment variables are not valid:\n${lines.join('\n')}`);
   }
   return values as unknown as Environment;
+}
+
+const minTokenLength = 32;
+
+/** Returns what is wrong with an operator's token, or null. An empty one is not set. */
+function findTokenWeakness(token: string): string | null {
+  if (token === '') return null;
+  if (token.length < minTokenLength)
+    return `has ${token.length} characters and needs at least ${minTokenLength}`;
+  // A header may be unable to carry others.
+  return /^[\x21-\x7e]+$/.test(token) ? null : 'may contain only ASCII characters, without spaces';
+}
+
+/**
+ * Returns the format of log lines that the environment asks for, before the configuration is loaded. Null if none is
+ * set, or one that `readEnvironment` rejects.
+ */
+export function readLogFormat({ LOG_FORMAT: format }: NodeJS.ProcessEnv): LogFormat | null {
+  return format === 'json' || format === 'pretty' ? format : null;
 }
 
 /**
@@ -248,7 +292,15 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       maxLines: values.MAX_BATCH_LINES,
     }),
     logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT ?? null,
     metricsToken: values.METRICS_TOKEN ?? null,
+    adminToken: values.ADMIN_TOKEN ?? null,
+    metricsPort: values.METRICS_PORT ?? null,
+    alerts: Object.freeze({
+      webhookUrl: values.ALERT_WEBHOOK_URL ?? null,
+      email: values.ALERT_EMAIL ?? null,
+    }),
+    expectsWorkers: values.MIN_WORKERS > 0,
     maxUnfinishedBatches: values.MAX_UNFINISHED_BATCHES,
     defaultRpm: values.DEFAULT_RPM,
     smtpUrl: values.SMTP_URL ?? null,

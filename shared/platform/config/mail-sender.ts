@@ -24,6 +24,8 @@ const localPart = /^[^\s\p{Cc}\p{Cf}"(),:;<>@[\\\]]{1,64}$/u;
  * received.
  */
 export function isMailAddress(text: string): boolean {
+  // `domainToASCII` drops line breaks.
+  if (/\p{Cc}/u.test(text)) return false;
   const at = text.lastIndexOf('@');
   if (text.length > maxAddressLength || !localPart.test(text.slice(0, Math.max(at, 0)))) return false;
   const domain = domainToASCII(text.slice(at + 1));

@@ -8,10 +8,24 @@ type SendCommand = Redis['sendCommand'];
  */
 export class CorkingClient extends Redis {
   #isCorked = false;
+  /** Called with the time of each round trip (s): from the first command of an event loop turn to its reply. */
+  onRoundTrip: ((seconds: number) => void) | null = null;
 
   override sendCommand(...[command, stream]: Parameters<SendCommand>): ReturnType<SendCommand> {
-    if (!this.#isCorked && this.status === 'ready') this.#cork();
-    return super.sendCommand(command, stream);
+    const isFirst = !this.#isCorked && this.status === 'ready';
+    if (isFirst) this.#cork();
+    const sent = super.sendCommand(command, stream);
+    if (isFirst && this.onRoundTrip !== null) this.#measure(command.promise, this.onRoundTrip);
+    return sent;
+  }
+
+  #measure(reply: Promise<unknown>, onRoundTrip: (seconds: number) => void): void {
+    const startedAtMs = performance.now();
+    // A command that failed says nothing about the connection.
+    reply.then(
+      () => onRoundTrip((performance.now() - startedAtMs) / 1_000),
+      () => undefined,
+    );
   }
 
   #cork(): void {

@@ -1,22 +1,20 @@
-import type { Redis } from 'ioredis';
 import { ConfigError } from '../runtime/config-error.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { RedisClient } from './redis-client.ts';
+import { readRedisMemory } from './redis-memory.ts';
 
 /**
  * Returns the policy by which Redis deletes keys when its memory is full, if it does; null if it refuses writes instead.
- * Reads it from `INFO`, because managed servers refuse `CONFIG GET`. Null if the user may not read that either.
+ * Null if the user may not read it.
  */
 export async function findEvictionPolicy(redis: RedisClient): Promise<string | null> {
-  const servers: readonly Pick<Redis, 'info'>[] = 'nodes' in redis ? redis.nodes('master') : [redis];
-  const policies = await Promise.all(servers.map(readPolicy));
-  return policies.find((policy) => policy !== null && policy !== 'noeviction') ?? null;
+  const servers = await readRedisMemory(redis);
+  return servers.map(({ policy }) => policy).find(isEvicting) ?? null;
 }
 
-async function readPolicy(server: Pick<Redis, 'info'>): Promise<string | null> {
-  const text = await server.info('memory').catch(() => '');
-  return /^maxmemory_policy:(\S+)/m.exec(text)?.[1] ?? null;
-}
+/** Whether Redis deletes keys by this policy when its memory is full. Null means that the policy is unknown. */
+export const isEvicting = (policy: string | null): policy is string =>
+  policy !== null && policy !== 'noeviction';
 
 /**
  * Reports a Redis that may delete balances, reservations and jobs when its memory is full.

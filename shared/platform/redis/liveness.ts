@@ -27,6 +27,8 @@ export const liveness = {
    * work twice. A batch may take longer.
    */
   shard: { reportMs: 1_000, deadMs: 5_000 },
+  /** The api process that sends alerts. Another one sends them afterwards, and has to look at the state itself first. */
+  alerts: { deadMs: 20_000 },
   /**
    * A call slot. It outlives `worker.deadMs`, after which others free the slots of a dead worker, and is only needed
    * if no worker is alive.

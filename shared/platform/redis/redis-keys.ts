@@ -124,8 +124,16 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:batch-slices:${accountId}:${batchId}`,
   /** Set: `account queue model` of each list of batches in a shard that have lines which no worker has. */
   batchLines: (shard: number) => `mg:${tag(shard)}:batch-lines`,
+  /**
+   * Hash: `status:` and a status → number of a shard's batches, ended ones since the beginning; `lines:queue model` → lines
+   * of unfinished batches that are not settled.
+   */
+  batchTotals: (shard: number) => `mg:${tag(shard)}:batch-totals`,
   /** Sorted set: `account batch slice` → when the lease of the worker that took the slice expires (ms). */
   batchLeases: (shard: number) => `mg:${tag(shard)}:batch-leases`,
+  /** Sorted set: batch id → creation time (ms), for an account's batches for one model with lines that no worker has. */
+  batchesWaiting: (accountId: string, queue: string, model: string) =>
+    `mg:${tag(shardOf(accountId))}:batches-waiting:${accountId}:${queue}:${model}`,
   /** Sorted set: `account batch` → when the batch expires (ms). */
   batchWindows: (shard: number) => `mg:${tag(shard)}:batch-windows`,
   /** Sorted set: batch id → creation time (ms), for the batches of an account that have not ended. */
@@ -176,6 +184,10 @@ export const redisKeys = {
   apiKey: (keyHash: string) => `mg:key:${keyHash}`,
   /** String: the worker that deletes expired images now; seconds. */
   fileSweepLease: 'mg:file-sweep-lease',
+  /** String: the api process that sends alerts now; seconds. */
+  alertLease: 'mg:{alerts}:lease',
+  /** Hash: name of a condition → what operators were last told about it, and when. No TTL; one field a condition. */
+  sentAlerts: 'mg:{alerts}:sent',
   /** Set: ids of the models that an administrator has disabled. */
   disabledModels: 'mg:disabled-models',
 
@@ -191,6 +203,8 @@ export const redisKeys = {
   workers: (queue: string) => `mg:{workers}:${queue}`,
   /** Hash: id of a worker that serves this queue → its current load. */
   workerLoads: (queue: string) => `mg:{workers}:${queue}:loads`,
+  /** List: what each worker cancelled for a command of the operator, as JSON; a minute. */
+  drained: (id: string) => `mg:drained:${id}`,
   /** Sorted set: request whose caller disconnected while it was queued → when the entry expires (ms). */
   cancelled: 'mg:cancelled',
   /** String: a payload too large for a queue item or a frame; TTL longer than its request's deadline. */

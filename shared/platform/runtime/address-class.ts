@@ -32,3 +32,8 @@ export function isLoopbackHost(hostname: string): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return host === 'localhost' || (isIP(host) !== 0 && ipaddr.parse(host).range() === 'loopback');
 }
+
+/** Whether an address of a connection is this machine's own. */
+export function isLoopbackAddress(address: string): boolean {
+  return isIP(address) !== 0 && ipaddr.process(address.split('%', 1)[0]!).range() === 'loopback';
+}

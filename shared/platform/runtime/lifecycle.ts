@@ -1,7 +1,7 @@
 // decision 0024
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import type { Logger } from './logger.ts';
+import type { LogFormat, Logger } from './logger.ts';
 import { ConfigError } from './config-error.ts';
 import { logUncaught } from './log-uncaught.ts';
 import { collectWhenIdle } from './idle-collection.ts';
@@ -32,12 +32,14 @@ const repeatedSignalMs = 1_000;
 /**
  * Runs a process's main part until SIGTERM or SIGINT, then stops it and exits 0. A configuration error prints one
  * clear message and exits 1. An uncaught error writes one log line and exits 1. A second signal exits immediately.
+ * @param logFormat of the line about an uncaught error, because `start` has not read the configuration yet
  */
 export async function runProcess(
   role: string,
   start: () => Promise<{ running: Running; log: Logger }>,
+  { logFormat = null }: { readonly logFormat?: LogFormat | null } = {},
 ): Promise<void> {
-  logUncaught(role, { fd: 1 });
+  logUncaught(role, { fd: 1, format: logFormat });
   allowHeapGrowth();
   collectWhenIdle();
   let stopping = false;

@@ -100,6 +100,8 @@ export function createClient(url: string): mongoose.mongo.MongoClient {
       heartbeatFrequencyMS: 3_000,
       socketTimeoutMS: 20_000,
       maxPoolSize: 20,
+      // For metrics.
+      monitorCommands: true,
       useBigInt64: true,
       ignoreUndefined: true,
     });

@@ -10,7 +10,8 @@
 -- model whose turns it takes, `at` creation time,
 -- `wi` end of its window, `in` its input file, `key` that file's object, `size` its bytes, `lines` its lines, `cur` the
 -- position of the lines that no worker has taken, `sb` bytes of a slice, `ns` how many slices were made, `why` the code of
--- all remaining lines if they are not run any more, `ok` and `bad` how many lines have succeeded and failed, `cost` and
+-- all remaining lines if they are not run any more, `left` how many lines are not settled and `lt` the queue and model
+-- under which they are counted, `ok` and `bad` how many lines have succeeded and failed, `cost` and
 -- `res` what they have cost and what is reserved for them (nano-roubles), `max` the most that they may cost, `pt` `ct`
 -- `cr` `rt` prompt, completion, cached and reasoning tokens, `prices` at its creation as JSON, `of` and `ef` the files
 -- with its results, `fl` for how long those are kept (s), `errors` why it fails as JSON, `ip` the address of its caller,
@@ -36,7 +37,15 @@ end
 
 local endedStatuses = {completed = true, failed = true, expired = true, cancelled = true}
 
+-- Counts batches by status, and lines of unfinished batches by queue and model. Ended batches are never taken away again.
+local function changeTotal(field, by)
+  if by ~= 0 then redis.call('HINCRBY', prefix .. 'batch-totals', field, whole(by)) end
+end
+
 local function setStatus(batch, status)
+  local before = redis.call('HGET', batch, 'st')
+  if before then changeTotal('status:' .. before, -1) end
+  changeTotal('status:' .. status, 1)
   redis.call('HSET', batch, 'st', status, 't:' .. status, whole(nowMs))
 end
 
@@ -52,6 +61,23 @@ end
 local function writeSlice(accountId, id, number, slice)
   redis.call('HSET', slicesOf(accountId, id), number, table.concat({slice.from, slice.to, slice.attempt, slice.worker,
     slice.deaths, slice.step, whole(slice.reserved), slice.done}, ' '))
+end
+
+-- Counts the lines of a new batch as not settled.
+local function addLines(batch, queue, model)
+  local lines = redis.call('HGET', batch, 'lines')
+  redis.call('HSET', batch, 'left', lines, 'lt', queue .. ' ' .. model)
+  changeTotal('lines:' .. queue .. ' ' .. model, tonumber(lines))
+end
+
+-- Takes settled lines away from those that are not; all of them without a number.
+local function takeLines(batch, count)
+  local left, line = unpack(redis.call('HMGET', batch, 'left', 'lt'))
+  if not left then return end
+  count = count or tonumber(left)
+  if count == 0 then return end
+  redis.call('HINCRBY', batch, 'left', -count)
+  changeTotal('lines:' .. line, -count)
 end
 
 -- Returns the slice if this attempt still owns it.
@@ -152,6 +178,8 @@ local function endBatch(accountId, id, batch, status)
   redis.call('ZREM', prefix .. 'batches-open:' .. accountId, id)
   redis.call('UNLINK', slicesOf(accountId, id), returnedOf(accountId, id))
   removeFromWaiting(accountId, id, queue, model)
+  takeLines(batch)
+  redis.call('HDEL', batch, 'left', 'lt')
   logBatch(accountId, id, batch)
   if outputs then finishFile(accountId, outputs) end
   if errors then finishFile(accountId, errors) end

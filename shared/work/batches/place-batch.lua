@@ -51,6 +51,7 @@ if failure ~= '' then
   redis.call('HSET', batch, 'errors', failure)
   endBatch(accountId, id, batch, 'failed')
 else
+  addLines(batch, queue, model)
   redis.call('ZADD', prefix .. 'batch-windows', window, accountId .. ' ' .. id)
   addToWaiting(accountId, id, queue, model, createdAt)
 end

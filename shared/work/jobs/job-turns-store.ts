@@ -12,7 +12,7 @@ import {
 } from './job-line.ts';
 import type { JobOutlook } from './job-outlook.ts';
 import { runAdd, runDrop, runSettle, runSync, runTake } from './job-turns-script.ts';
-import { runCount, runEnd, runOutlook, runRenew, runStart } from './running-jobs-script.ts';
+import { runEnd, runOutlook, runRenew, runStart, runSurvey, type TurnSurvey } from './running-jobs-script.ts';
 
 /** Moves a weight into the allowed range, so that it cannot block a queue. */
 const clampWeight = (weight: number): number => Math.min(maxWeight, Math.max(1, Math.round(weight) || 1));
@@ -111,6 +111,15 @@ export class JobTurns {
 
   /** Counts jobs over all models of the queue. */
   async counts(queue: QueueName): Promise<{ readonly waiting: number; readonly running: number }> {
-    return await callRedis(() => runCount(this.#redis, queue));
+    const { queues } = await this.survey([queue], 0);
+    const models = queues[0]!;
+    const sum = (field: 'waiting' | 'running'): number =>
+      models.reduce((total, model) => total + model[field], 0);
+    return { waiting: sum('waiting'), running: sum('running') };
+  }
+
+  /** Counts the jobs or batches of each model of these queues. @param maxAccounts waiting accounts per model */
+  async survey(queues: readonly TurnQueue[], maxAccounts: number): Promise<TurnSurvey> {
+    return await callRedis(() => runSurvey(this.#redis, queues, maxAccounts));
   }
 }

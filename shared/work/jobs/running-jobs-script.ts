@@ -2,7 +2,7 @@ import type { QueueName } from '../queue/job-kinds.ts';
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import type { RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys } from '../../platform/redis/redis-keys.ts';
-import type { JobLine, RunningJob } from './job-line.ts';
+import type { JobLine, RunningJob, TurnQueue } from './job-line.ts';
 import type { JobOutlook, WaitingAccount } from './job-outlook.ts';
 import { averageServiceMs, maxStoredRuns, measuredJobs, type EndedRun } from './service-time.ts';
 
@@ -28,7 +28,9 @@ const outlookScript = new LuaScript(new URL('./read-outlook.lua', import.meta.ur
   'serviceTimes',
   'model',
 ]);
-const countScript = new LuaScript(new URL('./count-jobs.lua', import.meta.url), ['index', 'runningPrefix']);
+const surveyScript = new LuaScript(new URL('./survey-turns.lua', import.meta.url), ['maxAccounts'], {
+  itemNames: ['index', 'runningPrefix', 'turnsPrefix'],
+});
 
 const leaseKeys = (queue: QueueName) => ({
   index: redisKeys.jobIndex(queue),
@@ -105,11 +107,44 @@ export async function runOutlook(redis: RedisClient, { queue, model }: JobLine):
   return { virtualTime: Number(time), accounts, running: runningMs.length, runningMs, ended, serviceMs };
 }
 
-export async function runCount(
+/** The jobs or batches of one model in one queue. */
+export interface SurveyedModel {
+  readonly model: string;
+  readonly waiting: number;
+  readonly running: number;
+  /** Some of the accounts that wait, those whose turn comes next. */
+  readonly accountIds: readonly string[];
+}
+
+export interface TurnSurvey {
+  /** According to Redis's clock. */
+  readonly nowMs: number;
+  /** Per queue, in the order in which they were asked for. */
+  readonly queues: readonly (readonly SurveyedModel[])[];
+}
+
+type SurveyReply = [nowMs: string, queues: (string | number | string[])[][]];
+
+export async function runSurvey(
   redis: RedisClient,
-  queue: QueueName,
-): Promise<{ readonly waiting: number; readonly running: number }> {
-  const values = { index: redisKeys.jobIndex(queue), runningPrefix: redisKeys.jobsRunning(queue, '') };
-  const [waiting, running] = (await countScript.run(redis, values)) as [waiting: number, running: number];
-  return { waiting, running };
+  queues: readonly TurnQueue[],
+  maxAccounts: number,
+): Promise<TurnSurvey> {
+  const items = queues.map((queue) => ({
+    index: redisKeys.jobIndex(queue),
+    runningPrefix: redisKeys.jobsRunning(queue, ''),
+    turnsPrefix: redisKeys.jobTurns(queue, ''),
+  }));
+  const [nowMs, reply] = (await surveyScript.run(redis, { maxAccounts }, items)) as SurveyReply;
+  return {
+    nowMs: Number(nowMs),
+    queues: reply.map((fields) =>
+      Array.from({ length: fields.length / 4 }, (_, i) => ({
+        model: String(fields[4 * i]),
+        waiting: Number(fields[4 * i + 1]),
+        running: Number(fields[4 * i + 2]),
+        accountIds: fields[4 * i + 3] as string[],
+      })),
+    ),
+  };
 }

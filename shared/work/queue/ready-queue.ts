@@ -11,7 +11,8 @@ import type { Lane } from './fair-share.ts';
  */
 export const readyQueueBound = 10_000;
 
-const listOf: Readonly<Record<Lane, string>> = {
+/** The keys of the queues. */
+export const readyLists: Readonly<Record<Lane, string>> = {
   quick: redisKeys.readyQueue,
   bulk: redisKeys.bulkReadyQueue,
 };
@@ -40,7 +41,7 @@ export class ReadyQueue {
 
   constructor(redis: RedisClient, lane: Lane) {
     this.#redis = redis;
-    this.#list = listOf[lane];
+    this.#list = readyLists[lane];
     this.#pushed = redisKeys.pushedTo(this.#list);
   }
 
@@ -86,7 +87,7 @@ export async function takeReady(
   count: number,
   timeoutSeconds: number,
 ): Promise<string[]> {
-  const lists = lanes.map((lane) => listOf[lane]);
+  const lists = lanes.map((lane) => readyLists[lane]);
   const taken =
     timeoutSeconds === 0
       ? await blocking.lmpop(lists.length, lists, 'LEFT', 'COUNT', count)

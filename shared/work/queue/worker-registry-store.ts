@@ -1,7 +1,8 @@
 import { LuaScript } from '../../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys } from '../../platform/redis/redis-keys.ts';
-import type { QueueName } from './job-kinds.ts';
+import { queueNames, type QueueName } from './job-kinds.ts';
+import { decodeHeldWork, encodeHeldWork, type HeldWork } from './held-work.ts';
 import { liveness } from '../../platform/redis/liveness.ts';
 
 const heartbeatScript = new LuaScript(new URL('./beat-worker.lua', import.meta.url), [
@@ -27,30 +28,92 @@ export interface WorkerLoad {
   readonly faults: number;
   /** Whether it takes work off this queue. A worker that cannot may still finish what it took. */
   readonly isTaking: boolean;
+  /** How many requests it runs at a time. */
+  readonly concurrency: number;
+  /** Requests, jobs and lines that ended within the last minute. */
+  readonly endedPerMinute: number;
+  /** The version of the product that it runs. */
+  readonly version: string;
+  readonly held: HeldWork;
 }
 
 /** The sums of a queue's live workers. */
-export interface QueueLoad extends Omit<WorkerLoad, 'isTaking'> {
+export interface QueueLoad extends Pick<WorkerLoad, SummedField> {
   readonly workers: number;
   /** How many of the workers take work off the queue. */
   readonly taking: number;
 }
+
+type SummedField = 'active' | 'waitingInputs' | 'bulkRuns' | 'faults';
 
 /** A queue's live workers. */
 export interface QueueWorkers {
   readonly alive: ReadonlySet<string>;
   /** How long ago the last heartbeat of a worker that takes work was (ms); null if no such worker is alive. */
   readonly servedAgoMs: number | null;
+  /** How many parts of these workers have failures that last until somebody fixes them. */
+  readonly faults: number;
 }
 
 interface LiveWorker {
   readonly id: string;
   readonly heartbeatAgoMs: number;
-  /** The numbers of its load, and whether it takes work. */
-  readonly load: readonly string[];
+  readonly load: WorkerLoad;
 }
 
-const takesWork = ({ load }: LiveWorker): boolean => load[4] === '1';
+/** As registered, with its load as text. */
+interface LiveEntry extends Omit<LiveWorker, 'load'> {
+  readonly text: string;
+}
+
+/** What workers have taken, and what no worker could take yet. */
+export interface RegisteredWork {
+  readonly workers: Readonly<Record<QueueName, readonly WorkerLoad[]>>;
+  /** What waits in api processes for a share of the workers' capacity. */
+  readonly waitingInApis: readonly { readonly queue: QueueName; readonly work: HeldWork }[];
+}
+
+/** Under this name, api processes are registered like the workers of a queue. */
+const apiQueue = 'api';
+
+const takesWork = ({ load }: LiveWorker): boolean => load.isTaking;
+
+/** The rest of a load, as JSON: concurrency, ended per minute, version, held work. */
+type EncodedRest = readonly [number, number, string, ReturnType<typeof encodeHeldWork>];
+
+/** Workers of other versions read the fields that they know: what is new is appended. */
+function encodeLoad(load: WorkerLoad): string {
+  const { active, waitingInputs, bulkRuns, faults, isTaking } = load;
+  const { concurrency, endedPerMinute, version, held } = load;
+  const rest: EncodedRest = [concurrency, endedPerMinute, version, encodeHeldWork(held)];
+  return `${active} ${waitingInputs} ${bulkRuns} ${faults} ${isTaking ? 1 : 0} ${JSON.stringify(rest)}`;
+}
+
+function decodeLoad(text: string): WorkerLoad {
+  const [active, waitingInputs, bulkRuns, faults, isTaking, ...rest] = text.split(' ');
+  const [concurrency, endedPerMinute, version, held] = JSON.parse(
+    rest.join(' ') || '[0, 0, "unknown", {}]',
+  ) as EncodedRest;
+  return {
+    active: Number(active),
+    waitingInputs: Number(waitingInputs ?? 0),
+    bulkRuns: Number(bulkRuns ?? 0),
+    faults: Number(faults ?? 0),
+    isTaking: isTaking === '1',
+    concurrency,
+    endedPerMinute,
+    version,
+    held: decodeHeldWork(held),
+  };
+}
+
+function decodeApiLoad(text: string): RegisteredWork['waitingInApis'] {
+  const byQueue = JSON.parse(text || '{}') as Partial<Record<QueueName, ReturnType<typeof encodeHeldWork>>>;
+  return queueNames.flatMap((queue) => {
+    const encoded = byQueue[queue];
+    return encoded === undefined ? [] : [{ queue, work: decodeHeldWork(encoded) }];
+  });
+}
 
 /** Which workers are alive, and the load of each, by queue. */
 export class WorkerRegistryStore {
@@ -60,23 +123,18 @@ export class WorkerRegistryStore {
     this.#redis = redis;
   }
 
-  async beat(
-    queue: QueueName,
-    workerId: string,
-    { active, waitingInputs, bulkRuns, faults, isTaking }: WorkerLoad,
-  ): Promise<void> {
+  async beat(queue: QueueName, workerId: string, load: WorkerLoad): Promise<void> {
     await heartbeatScript.run(this.#redis, {
       workers: redisKeys.workers(queue),
       loads: redisKeys.workerLoads(queue),
       workerId,
       lifetimeMs: liveness.worker.deadMs,
-      load: `${active} ${waitingInputs} ${bulkRuns} ${faults} ${isTaking ? 1 : 0}`,
+      load: encodeLoad(load),
     });
   }
 
   async leave(queue: QueueName, workerId: string): Promise<void> {
-    await this.#redis.zrem(redisKeys.workers(queue), workerId);
-    await this.#redis.hdel(redisKeys.workerLoads(queue), workerId);
+    await this.#leave(queue, workerId);
   }
 
   async findAlive(queue: QueueName): Promise<Set<string>> {
@@ -92,26 +150,64 @@ export class WorkerRegistryStore {
         alive: new Set(workers.map(({ id }) => id)),
         servedAgoMs:
           taking.length === 0 ? null : Math.min(...taking.map(({ heartbeatAgoMs }) => heartbeatAgoMs)),
+        faults: workers.reduce((sum, { load }) => sum + load.faults, 0),
       };
     });
+  }
+
+  /** Reports what waits in an api process for a share of the workers' capacity, by queue. */
+  async beatApi(apiId: string, waiting: ReadonlyMap<QueueName, HeldWork>): Promise<void> {
+    await heartbeatScript.run(this.#redis, {
+      workers: redisKeys.workers(apiQueue),
+      loads: redisKeys.workerLoads(apiQueue),
+      workerId: apiId,
+      lifetimeMs: liveness.worker.deadMs,
+      load: JSON.stringify(
+        Object.fromEntries(Array.from(waiting, ([queue, work]) => [queue, encodeHeldWork(work)])),
+      ),
+    });
+  }
+
+  async leaveApi(apiId: string): Promise<void> {
+    await this.#leave(apiQueue, apiId);
+  }
+
+  /** The loads of all live workers, and what waits in api processes. One round trip. */
+  async readAll(): Promise<RegisteredWork> {
+    const entries = await this.#readEntries([...queueNames, apiQueue]);
+    const loads = queueNames.map((queue, i) => [queue, entries[i]!.map(({ text }) => decodeLoad(text))]);
+    return {
+      workers: Object.fromEntries(loads) as RegisteredWork['workers'],
+      waitingInApis: entries.at(-1)!.flatMap(({ text }) => decodeApiLoad(text)),
+    };
   }
 
   /** The total load of a queue's live workers. */
   async sumLoads(queue: QueueName): Promise<QueueLoad> {
     const [workers] = await this.#read([queue]);
-    const sum = (index: number): number =>
-      workers!.reduce((total, { load }) => total + Number(load[index] ?? 0), 0);
+    const sum = (field: SummedField): number => workers!.reduce((total, { load }) => total + load[field], 0);
     return {
       workers: workers!.length,
       taking: workers!.filter(takesWork).length,
-      active: sum(0),
-      waitingInputs: sum(1),
-      bulkRuns: sum(2),
-      faults: sum(3),
+      active: sum('active'),
+      waitingInputs: sum('waitingInputs'),
+      bulkRuns: sum('bulkRuns'),
+      faults: sum('faults'),
     };
   }
 
+  async #leave(name: string, id: string): Promise<void> {
+    await this.#redis.zrem(redisKeys.workers(name), id);
+    await this.#redis.hdel(redisKeys.workerLoads(name), id);
+  }
+
   async #read(queues: readonly QueueName[]): Promise<LiveWorker[][]> {
+    return (await this.#readEntries(queues)).map((entries) =>
+      entries.map(({ id, heartbeatAgoMs, text }) => ({ id, heartbeatAgoMs, load: decodeLoad(text) })),
+    );
+  }
+
+  async #readEntries(queues: readonly string[]): Promise<LiveEntry[][]> {
     const keys = queues.map((queue) => ({
       workers: redisKeys.workers(queue),
       loads: redisKeys.workerLoads(queue),
@@ -122,7 +218,7 @@ export class WorkerRegistryStore {
       Array.from({ length: fields.length / 3 }, (_, i) => ({
         id: String(fields[i * 3]),
         heartbeatAgoMs: Number(fields[i * 3 + 1]),
-        load: String(fields[i * 3 + 2]).split(' '),
+        text: String(fields[i * 3 + 2]),
       })),
     );
   }

@@ -18,10 +18,12 @@ const maxAttempt = 0xffff;
  * are reading.
  */
 export function encodeLastError(requestId: string, error: AppError): Buffer {
-  const { code, publicMessage: message, possiblyChargedId } = error;
+  const { code, publicMessage: message, possiblyChargedId, isExposed, headers } = error;
   const content: ErrorPayload = {
     code,
     message,
+    ...(isExposed && { expose: true }),
+    ...(Object.keys(headers).length > 0 && { headers }),
     ...(possiblyChargedId !== null && { isPossiblyCharged: true }),
   };
   const payload = Buffer.from(JSON.stringify(content));
@@ -30,13 +32,14 @@ export function encodeLastError(requestId: string, error: AppError): Buffer {
 
 /** @param requestId the request whose frame it is */
 export function readErrorPayload(payload: Buffer, requestId: string): AppError {
-  const { code, message, issues, headers, isPossiblyCharged } = JSON.parse(
+  const { code, message, issues, headers, expose, isPossiblyCharged } = JSON.parse(
     payload.toString('utf8'),
   ) as ErrorPayload;
   return new AppError(isErrorCode(code) ? code : 'internal_error', {
     message,
     issues,
     headers,
+    expose,
     possiblyChargedId: isPossiblyCharged === true ? requestId : undefined,
   });
 }

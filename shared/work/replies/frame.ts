@@ -8,11 +8,13 @@ import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
  * - `offered` announces a result too large for one frame; it is sent as `piece`s on demand
  * - `stored` says where a stored result is
  * - `moved` replaces stored frames that are now in the object store
+ * - `facts` says what was done for the request; it has no number, and losing it does no harm
  * - `mark` belongs to no request: it requests an acknowledgement of everything before it
  */
 export const frameKinds = [
   'accepted',
   'delta',
+  'facts',
   'result',
   'stored',
   'error',
@@ -27,6 +29,7 @@ export type FrameKind = (typeof frameKinds)[number];
 export const kindBytes: Readonly<Record<FrameKind, number>> = {
   accepted: 0,
   delta: 1,
+  facts: 2,
   result: 3,
   stored: 4,
   error: 5,

@@ -1,3 +1,4 @@
+import type { QueueName } from '../queue/job-kinds.ts';
 import type { RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisChannels } from '../../platform/redis/redis-keys.ts';
 
@@ -24,6 +25,11 @@ export type ControlMessage =
   | { readonly action: 'received'; readonly channel: string; readonly mark: number }
   /** The account has cancelled a durable job that this worker runs. */
   | { readonly action: 'cancel-job'; readonly jobId: string }
+  /**
+   * The operator cancels what waits for a call slot in this queue. The worker adds how many requests and jobs those were
+   * to the list `reply`.
+   */
+  | { readonly action: 'drain'; readonly queue: QueueName; readonly reply: string }
   /** Lines of a batch that this worker has must not be run any more. */
   | { readonly action: 'check-batches' };
 

@@ -9,6 +9,7 @@ import type { AdmittedRequest } from '../../money/admitted-request.ts';
 import { isRedisUnavailable, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { retryThroughOutage } from '../../platform/redis/retry-through-outage.ts';
 import type { HotAccountStore } from '../../accounts/hot-account-store.ts';
+import type { UsageMetrics } from '../../ledger/usage-metrics.ts';
 import type { RequestStatsRecorder } from '../../ledger/request-stats-recorder.ts';
 import { releaseReservation, runSettlement, type SettledError, type Settlement } from './settle-script.ts';
 
@@ -40,6 +41,7 @@ export interface FinishDeps {
   readonly ledger: LedgerStore;
   readonly hotAccounts: HotAccountStore;
   readonly requestStats: RequestStatsRecorder;
+  readonly usageMetrics?: Pick<UsageMetrics, 'note'>;
   readonly prices: Pick<PriceStore, 'saveLater'>;
   /** Pause between two settlement attempts; half a second by default. */
   readonly retryPauseMs?: number;
@@ -50,6 +52,12 @@ export type AfterSettlement = () => void;
 
 /** Delivers the response and its cost to the caller. For a durable job it stores the response instead. */
 export type Deliver = (receipt: Receipt) => Promise<AfterSettlement | void>;
+
+export interface FinishedRequest {
+  readonly receipt: Receipt;
+  /** False if the request had already ended or belongs to another attempt. */
+  readonly isSettled: boolean;
+}
 
 /**
  * Finishes a request: computes the exact cost from the usage, settles it, then delivers the response. Every request
@@ -66,15 +74,13 @@ export async function finishRequest(
   request: AdmittedRequest,
   outcome: RequestOutcome,
   deliver: Deliver,
-): Promise<void> {
+): Promise<FinishedRequest> {
   const isDurable = request.jobAttempt !== undefined;
-  if (outcome.error !== null) {
-    await settleRequest(deps, request, outcome);
-    return;
-  }
+  if (outcome.error !== null) return await settle(deps, request, outcome);
   if (!isDurable) {
-    await deliver(await settleRequest(deps, request, outcome));
-    return;
+    const finished = await settle(deps, request, outcome);
+    await deliver(finished.receipt);
+    return finished;
   }
   let afterSettlement: AfterSettlement | void;
   try {
@@ -85,10 +91,11 @@ export async function finishRequest(
     });
   } catch (error) {
     const { code, publicMessage: message } = toAppError(error);
-    await settleRequest(deps, request, { ...outcome, error: { code, message }, charged: false });
-    return;
+    return await settle(deps, request, { ...outcome, error: { code, message }, charged: false });
   }
-  if ((await settle(deps, request, outcome)).isSettled) afterSettlement?.();
+  const finished = await settle(deps, request, outcome);
+  if (finished.isSettled) afterSettlement?.();
+  return finished;
 }
 
 /** Settles a request whose response is sent elsewhere, or that has no response. */
@@ -100,17 +107,11 @@ export async function settleRequest(
   return (await settle(deps, request, outcome)).receipt;
 }
 
-interface SettledRequest {
-  readonly receipt: Receipt;
-  /** False if the request had already ended or belongs to another attempt. */
-  readonly isSettled: boolean;
-}
-
 async function settle(
   deps: FinishDeps,
   request: AdmittedRequest,
   outcome: RequestOutcome,
-): Promise<SettledRequest> {
+): Promise<FinishedRequest> {
   const { redis, ledger, hotAccounts, requestStats, prices } = deps;
   const { usage, error, charged } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
@@ -157,6 +158,8 @@ async function settle(
   if (settlement.outcome === 'settled') {
     requestStats.note(event);
     const { costNano, free } = settlement;
+    const { reasoningTokens = 0 } = outcome;
+    deps.usageMetrics?.note({ model: request.model, usage, reasoningTokens, costNano });
     return { receipt: { costNano, free, durationMs }, isSettled: true };
   }
   // Another attempt owns the job, or the job has ended. This attempt's result is discarded.

@@ -21,7 +21,7 @@ export const longLists: Readonly<Record<string, (size: number) => ListRequest>> 
   'different parameters': (size) =>
     get({}, `/v1/models?${Array.from({ length: size / 6 }, (_, i) => `a${i}`).join('&')}`.slice(0, size)),
   'escaped parameters': (size) => get({}, `/v1/models?a=${repeat('%41', size)}`),
-  'parameters of an operation without a query': (size) => get({}, `/v1/health?${repeat('a&', size)}`),
+  'parameters of an operation without a query': (size) => get({}, `/v1/servers?${repeat('a&', size)}`),
   'escapes of a path': (size) => get({}, `/v1/models/${repeat('%2541', size)}`),
   'segments of a path': (size) => get({}, `/v1/models/${repeat('a/', size)}`),
   'segments of an unknown path': (size) => get({}, `/v1/engines/${repeat('a/', size)}`),

@@ -4,6 +4,7 @@ import { queueVerbs } from '../../../scripts/admin/queue.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { readBalance } from '../../support/billing.ts';
 import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
@@ -33,7 +34,8 @@ async function run<T>(stack: TestStack, verb: string, queue: string): Promise<T>
     new AccountStore(mongo.db, config),
     new LedgerStore(mongo.db),
   );
-  const context = { redis, hotAccounts, positionals: [queue] } as unknown as AdminContext;
+  const names = { config, env: stack.env, log: createLogger('test', 'silent'), positionals: [queue] };
+  const context = { redis, hotAccounts, ...names } as unknown as AdminContext;
   return (await queueVerbs[verb]!.run(context)) as T;
 }
 

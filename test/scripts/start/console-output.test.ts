@@ -1,79 +1,11 @@
 import test from 'ava';
 import { ConsoleOutput } from '../../../scripts/start/console-output.ts';
-import { createPaint, formatLogLine } from '../../../scripts/start/format-log-line.ts';
 import { formatWelcome } from '../../../scripts/start/welcome.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const plain = createPaint(false);
 const time = new Date(2026, 0, 2, 3, 4, 5).toISOString();
 const line = (fields: object): string =>
   JSON.stringify({ level: 'info', time, role: 'api', pid: 1, ...fields });
-
-test('each response is shown as one short line', (t) => {
-  const fields = {
-    method: 'POST',
-    path: '/v1/embeddings',
-    status: 200,
-    durationMs: 12.7,
-    requestId: 'x',
-    msg: 'request',
-  };
-  t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      200 POST /v1/embeddings 13 ms');
-});
-
-test('a failed request is shown with its code, parameter and id', (t) => {
-  const fields = {
-    method: 'POST',
-    path: '/v1/chat/completions',
-    durationMs: 3,
-    requestId: 'r-1',
-    msg: 'request',
-  };
-  const show = (more: object): string | null => formatLogLine('api', line({ ...fields, ...more }), plain);
-  t.is(
-    show({ status: 422, code: 'validation_failed', param: 'messages.0.role' }),
-    '03:04:05 api      422 POST /v1/chat/completions validation_failed messages.0.role 3 ms r-1',
-  );
-  t.is(
-    show({ status: 503, code: 'service_unavailable' }),
-    '03:04:05 api      503 POST /v1/chat/completions service_unavailable 3 ms r-1',
-  );
-  // The response of a stream that ended with an error event.
-  t.is(
-    show({ status: 200, code: 'upstream_error' }),
-    '03:04:05 api      200 POST /v1/chat/completions upstream_error 3 ms r-1',
-  );
-});
-
-test('an invalid HTTP request is shown in the same format, with the reason', (t) => {
-  const fields = { method: null, path: null, durationMs: 0, requestId: 'r-1', msg: 'request' };
-  const failed = { status: 400, reason: 'Parse Error', code: 'validation_failed' };
-  t.is(
-    formatLogLine('api', line({ ...fields, ...failed }), plain),
-    '03:04:05 api      400 - - validation_failed Parse Error 0 ms r-1',
-  );
-});
-
-test('a failure shows its message and fields, but not its stack', (t) => {
-  const fields = {
-    level: 'error',
-    shard: 3,
-    err: { message: 'away', stack: 'Error: away\n at x' },
-    msg: 'it failed',
-  };
-  t.is(formatLogLine('api', line(fields), plain), '03:04:05 api      error: it failed (away) shard=3');
-});
-
-test('debug lines are only in the log file; a line that is not our JSON is shown unchanged', (t) => {
-  t.is(formatLogLine('api', line({ level: 'debug', msg: 'x' }), plain), null);
-  t.is(formatLogLine('api', '', plain), null);
-  t.regex(formatLogLine('api', '{"half": ', plain) ?? '', / api {6}\{"half":$/);
-});
-
-test('output has colours only on terminals', (t) => {
-  t.true(formatLogLine('api', line({ msg: 'x' }), createPaint(true))?.includes('\u001B[36m'));
-  t.false(formatLogLine('api', line({ msg: 'x' }), plain)?.includes('\u001B'));
-});
 
 function collect(): { output: ConsoleOutput; shown: () => string[] } {
   let text = '';
@@ -132,7 +64,40 @@ test('if there are very many different warnings, some are shown, and the others 
     output.printLog('api', Buffer.from(`${line({ level: 'warn', code: i, msg: 'request failed' })}\n`));
   t.is(shown().length, 20);
   await waitFor('the end of the second', () => shown().length > 20);
-  t.is(shown().at(-1)?.trim(), '… and 480 more warnings, which are in the logs');
+  t.is(shown().at(-1)?.trim(), '… and 480 more warnings, which are in the logs: request failed');
+});
+
+test('warnings that are left out are named by what they are about, also those of the start', async (t) => {
+  const { output, shown } = collect();
+  const warn = (fields: object): string => `${line({ level: 'warn', ...fields })}\n`;
+  const names = Array.from({ length: 72 }, (_, i) => `lab-${i + 1}`);
+  const skipped = names.map((name) =>
+    warn({ msg: `catalog: upstream ${name} is skipped: KEY is not set; inactive models: a, b` }),
+  );
+  output.muteRoutine();
+  // Both roles read the same catalog.
+  for (const role of ['api', 'worker']) output.printLog(role, Buffer.from(skipped.join('')));
+  t.is(shown().length, 20);
+  await waitFor('the end of the second', () => shown().length > 20);
+  output.unmuteRoutine();
+  t.is(
+    shown().at(-1)?.trim(),
+    '… and 52 more warnings, which are in the logs: catalog: upstream is skipped (lab-21, lab-22, lab-23, lab-24, lab-25, lab-26, lab-27, lab-28 and 44 more)',
+  );
+  const before = shown().length;
+  for (let i = 0; i < 40; i++) {
+    const upstream = i % 2 === 0 ? 'east' : 'west';
+    output.printLog(
+      'worker',
+      Buffer.from(warn({ upstream, reason: `reason ${i}`, msg: 'upstream call failed' })),
+    );
+  }
+  output.printLog('api', Buffer.from(warn({ model: 'gpt', msg: 'model has no route' })));
+  await waitFor('the end of the second', () => shown().length > before + 20);
+  t.is(
+    shown().at(-1)?.trim(),
+    '… and 21 more warnings, which are in the logs: 20 × upstream call failed (east, west); 1 × model has no route (gpt)',
+  );
 });
 
 test('if a line arrives in pieces, it is shown once it is complete', (t) => {

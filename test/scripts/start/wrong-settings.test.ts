@@ -15,9 +15,13 @@ interface Refusal {
 }
 
 /** Runs `npm start` with a setting that a user can get wrong. */
-async function start(t: ExecutionContext, env: Record<string, string>): Promise<Refusal> {
+async function start(
+  t: ExecutionContext,
+  env: Record<string, string>,
+  args: readonly string[],
+): Promise<Refusal> {
   const childEnv = { PATH: process.env['PATH'], DATA_DIR: join(makeFolder(t), 'data'), PORT: '0', ...env };
-  const child = spawn(process.execPath, [dist('scripts/start/main.js')], {
+  const child = spawn(process.execPath, [dist('scripts/start/main.js'), ...args], {
     env: childEnv,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -35,8 +39,9 @@ async function assertRefused(
   t: ExecutionContext,
   env: Record<string, string>,
   message: RegExp,
+  args: readonly string[] = [],
 ): Promise<void> {
-  const { code, stdout, stderr } = await start(t, env);
+  const { code, stdout, stderr } = await start(t, env, args);
   const what = JSON.stringify(env);
   t.is(code, 1, what);
   t.is(stdout, '', what);
@@ -145,16 +150,36 @@ test('an unreadable catalog is reported, with the reason', async (t) => {
   );
 });
 
+test('workers on demand need a way to ask the api: without METRICS_TOKEN, only connections of this machine may', async (t) => {
+  const args = ['--workers', '1..8'];
+  await assertRefused(
+    t,
+    { TRUST_PROXY: 'on' },
+    /^--workers 1\.\.8 needs METRICS_TOKEN with TRUST_PROXY=on: /,
+    args,
+  );
+  await assertRefused(
+    t,
+    { HOST: '10.255.255.1' },
+    /^--workers 1\.\.8 needs METRICS_TOKEN with HOST 10/,
+    args,
+  );
+});
+
 test('an unknown option of MONGODB_URL is reported immediately, without the password', async (t) => {
   const env = { MONGODB_URL: 'mongodb://u:hushhush@127.0.0.1:1/?retries=1' };
   await assertRefused(t, env, /^MONGODB_URL is not valid: (?!.*hushhush).*retries/);
 });
 
-for (const [command, entry] of [
-  ['npm start', 'scripts/start/main.js'],
-  ['npm run api', 'api/main.js'],
+for (const [entry, message] of [
+  ['scripts/start/main.js', /^Unknown option '--help'\. Usage: npm start -- \[--workers [^\n]+\n$/],
+  [
+    'scripts/start/api-processes.js',
+    /^Unknown option '--help'\. Usage: npm run api -- \[--processes 4\]\.[^\n]+\n$/,
+  ],
+  ['api/main.js', /^Unknown argument "--help": "dist\/api\/main\.js" takes no arguments\.[^\n]+\n$/],
 ] as const) {
-  test(`${command} takes no arguments: it reports them and starts nothing`, async (t) => {
+  test(`${entry} reports arguments that it does not know, and starts nothing`, async (t) => {
     const child = spawn(process.execPath, [dist(entry), '--help'], {
       env: { PATH: process.env['PATH'], DATA_DIR: makeFolder(t), PORT: '0' },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -162,6 +187,6 @@ for (const [command, entry] of [
     t.teardown(() => child.kill('SIGKILL'));
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     t.is(code, 1);
-    t.regex(stderr, new RegExp(`^Unknown argument "--help": "${command}" takes no arguments\\.[^\\n]+\\n$`));
+    t.regex(stderr, message);
   });
 }

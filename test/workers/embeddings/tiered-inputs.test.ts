@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { CallClass } from '../../../workers/routing/call-class.ts';
+import type { CallClass } from '../../../shared/work/queue/call-class.ts';
 import { TieredInputs, type TieredInput } from '../../../workers/embeddings/tiered-inputs.ts';
 
 /** What one call takes of the waiting inputs of several classes. */

@@ -36,6 +36,8 @@ const beat = (redis: RedisClient, healthFile: string, log: Logger): Promise<Runn
     concurrency: 1,
     embeddings: { waiting: 0 },
     faults: { count: 0 },
+    endedWork: { perMinute: () => 0 },
+    countHeld: () => new Map(),
     workerId: 'worker',
     healthFile,
     log,

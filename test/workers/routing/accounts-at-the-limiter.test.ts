@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
 import type { CallOutcome, KeyCooldown } from '../../../workers/routing/outcome-script.ts';
-import { RouteStateStore } from '../../../scripts/admin/route-state-store.ts';
+import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { listCandidates, type RouteCandidate } from '../../../shared/routing/route-candidate.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { listCandidates, type RouteCandidate } from '../../../shared/routing/route-candidate.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
-import type { CallClass } from '../../../workers/routing/call-class.ts';
+import type { CallClass } from '../../../shared/work/queue/call-class.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { createRoute } from '../../support/routing.ts';

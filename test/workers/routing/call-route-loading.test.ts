@@ -43,6 +43,7 @@ function call(
 ): Promise<string> {
   return callRoute(routing, {
     accountIds: () => ['account'],
+    model: 'model',
     routes,
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,

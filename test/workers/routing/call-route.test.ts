@@ -39,6 +39,7 @@ async function call(
 ): Promise<string> {
   return await callRoute(routing, {
     accountIds: () => ['account'],
+    model: 'model',
     routes,
     signal: new AbortController().signal,
     deadlineAtMs: Date.now() + 60_000,
@@ -56,6 +57,7 @@ test('a vendor failure is recorded for the route even if the caller has disconne
   const route = createRoute('left-and-failed');
   const limits = {
     accountIds: () => ['account'],
+    model: 'model',
     deadlineAtMs: Date.now() + 5_000,
     log,
     retriesRateLimits: false,
@@ -189,6 +191,7 @@ test('bodies that a server fails at, with the same words each time, do not block
   const callFor = async (accountId: string, attempt: () => Promise<string>): Promise<string> =>
     await callRoute(routing, {
       accountIds: () => [accountId],
+      model: 'model',
       routes: [route],
       signal: new AbortController().signal,
       deadlineAtMs: Date.now() + 60_000,

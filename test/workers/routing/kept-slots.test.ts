@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
 import { listCandidates, type RouteCandidate } from '../../../shared/routing/route-candidate.ts';
-import { RouteStateStore } from '../../../scripts/admin/route-state-store.ts';
+import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { createRoute } from '../../support/routing.ts';

@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import type { CallSlot } from '../../../workers/routing/acquire-script.ts';
 import { runRenewal } from '../../../workers/routing/renew-script.ts';
-import { RouteStateStore } from '../../../scripts/admin/route-state-store.ts';
+import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { listCandidates } from '../../../shared/routing/route-candidate.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';

@@ -8,7 +8,7 @@ import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import { listSlotSets, slotsOf } from '../../../shared/routing/candidate-keys.ts';
 import { runRenewal } from '../../../workers/routing/renew-script.ts';
 import { listCandidates } from '../../../shared/routing/route-candidate.ts';
-import { RouteStateStore } from '../../../scripts/admin/route-state-store.ts';
+import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { captureLog, type LogLine } from '../../support/captured-log.ts';
 import { createRoute } from '../../support/routing.ts';

@@ -4,7 +4,7 @@ import test from 'ava';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import { loadTokenizer } from '../../../shared/catalog/count-tokens.ts';
 import type { ChatJob } from '../../../shared/work/queue/job-kinds.ts';
-import { RouteStateStore } from '../../../scripts/admin/route-state-store.ts';
+import { RouteStateStore } from '../../../shared/routing/route-state-store.ts';
 import { listCandidates } from '../../../shared/routing/route-candidate.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { Conversation } from '../../../workers/runs/conversation.ts';

@@ -4,7 +4,7 @@ import { serviceNameOf, type MailSender } from '../../../shared/platform/config/
 import type { Mail } from '../../../shared/account-area/mail.ts';
 import type { SealedMail } from '../../../shared/account-area/mail-queue.ts';
 import { renderMail } from './render-mail.ts';
-import { SendingFailed, type SmtpClient } from './smtp-client.ts';
+import { SendingFailed, type SmtpClient } from '../../../shared/platform/mail/smtp-client.ts';
 
 export interface MailDeps {
   readonly client: SmtpClient;

@@ -10,7 +10,7 @@ import { closeBullWorker } from '../../intake/close-bull-worker.ts';
 import { createBullWorker } from '../../intake/create-bull-worker.ts';
 import { addJitter, computeBackoffMs } from '../../outbound/backoff.ts';
 import { MailDropped, sendMail, type MailDeps } from './send-mail.ts';
-import { createSmtpClient, type SmtpTimeouts } from './smtp-client.ts';
+import { createSmtpClient, type SmtpTimeouts } from '../../../shared/platform/mail/smtp-client.ts';
 import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
 /**

@@ -3,9 +3,11 @@ import { openBullQueue } from '../../../shared/work/queue/open-bull-queue.ts';
 import { LuaScript } from '../../../shared/platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
-import { deliveryIdOf, type WebhookDelivery } from '../../../shared/work/webhook-delivery.ts';
-
-export const webhookQueueName = 'webhook';
+import {
+  deliveryIdOf,
+  webhookQueueName,
+  type WebhookDelivery,
+} from '../../../shared/work/webhook-delivery.ts';
 
 /** Maximum attempts per delivery, including the first. The worker determines the pauses between them. */
 export const webhookAttempts = 7;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { BulkShares } from '../../../../api/requests/dispatch/bulk-shares.ts';
@@ -16,15 +17,17 @@ function openShares(t: ExecutionContext, bulkRuns: number) {
   const workers = { bulkRuns };
   const registry = {
     sumLoads: async () => ({ workers: 1, taking: 1, active: 0, waitingInputs: 0, faults: 0, ...workers }),
+    beatApi: async () => undefined,
+    leaveApi: async () => undefined,
   };
-  const shares = new BulkShares(redis(), registry, log);
+  const shares = new BulkShares(redis(), registry, randomUUID(), log);
   t.teardown(() => shares.close());
   return {
     workers,
     tryEnter: (accountId: string) => shares.tryEnter('image', accountId),
     enter: (accountId: string, deadlineAtMs = Date.now() + 60_000) => {
       const ended = new AbortController();
-      const entry = shares.enter('image', { accountId, deadlineAtMs }, ended.signal);
+      const entry = shares.enter('image', { accountId, deadlineAtMs, model: 'any' }, ended.signal);
       const one = { state: 'waiting', place: () => entry.position(), end: () => ended.abort() };
       entry.granted.then(
         () => (one.state = 'granted'),

@@ -5,7 +5,9 @@ import {
   checksUntilLost,
   checksUntilRerunIsLost,
 } from '../../../../api/requests/replies/find-lost-replies.ts';
+import { FactsInbox } from '../../../../api/requests/replies/facts-inbox.ts';
 import { PendingReplies } from '../../../../api/requests/replies/pending-replies.ts';
+import type { Absence } from '../../../../api/requests/replies/worker-absence.ts';
 import type { PendingReply } from '../../../../api/requests/replies/pending-reply.ts';
 import type { AppError } from '../../../../shared/contract/errors.ts';
 import { FairBudget } from '../../../../shared/fairness/fair-budget.ts';
@@ -23,6 +25,7 @@ import { FrameOrder } from '../../../../api/requests/replies/frame-order.ts';
 import { encodeFrame, encodeOffer, pieceBytes, type Frame } from '../../../../shared/work/replies/frame.ts';
 import type { ControlMessage } from '../../../../shared/work/replies/worker-control.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
+import { idleLoad } from '../../../support/worker-load.ts';
 import { captureLog, type LogLine } from '../../../support/captured-log.ts';
 import { listenTo } from '../../../support/listen-to.ts';
 import { openTestRedis, type OpenedRedis } from '../../../support/stores.ts';
@@ -63,6 +66,8 @@ interface Setup {
   readonly advance: (ms: number) => void;
   /** The log lines of the process. */
   readonly lines: readonly LogLine[];
+  /** Reports of queues without a worker. */
+  readonly absences: readonly (Absence & { readonly queue: QueueName })[];
 }
 
 async function setUp(t: ExecutionContext): Promise<Setup> {
@@ -71,6 +76,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   const registry = new WorkerRegistryStore(redis);
   let nowMs = 0;
   const captured = captureLog();
+  const absences: (Absence & { readonly queue: QueueName })[] = [];
   const memory = new FairBudget({ capacity: 512_000_000 });
   const replies = new PendingReplies(
     randomUUID(),
@@ -79,7 +85,16 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
     registry,
     memory,
     captured.log,
-    { queuesInUse: () => new Set(['chat', 'image'] as const), noWorkerTimeoutMs: 15_000 },
+    {
+      queuesInUse: () => new Set(['chat', 'image'] as const),
+      noWorkerTimeoutMs: 15_000,
+      report: {
+        began: (queue, absence) => absences.push({ queue, ...absence }),
+        ended: () => undefined,
+        known: () => undefined,
+      },
+    },
+    new FactsInbox(),
     () => nowMs,
   );
   t.teardown(() => replies.close());
@@ -98,6 +113,7 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
     replies,
     abandoned,
     lines: captured.lines,
+    absences,
     wait({
       requestId = randomUUID(),
       hasReservation = true,
@@ -158,7 +174,7 @@ interface TestWorker {
   readonly die: () => Promise<void>;
 }
 
-const load = { active: 1, waitingInputs: 0, bulkRuns: 1, faults: 0, isTaking: true };
+const load = { ...idleLoad, active: 1, bulkRuns: 1 };
 
 async function startWorker(t: ExecutionContext, { redis, replies, registry }: Setup): Promise<TestWorker> {
   const id = randomUUID();
@@ -407,15 +423,15 @@ test('a queue that has had no worker for 15 s refuses new requests immediately, 
   let checks = 0;
   setup.registry.findWorkers = (queues) => {
     checks += 1;
-    return Promise.resolve(queues.map(() => ({ alive: new Set<string>(), servedAgoMs })));
+    return Promise.resolve(queues.map(() => ({ alive: new Set<string>(), servedAgoMs, faults: 0 })));
   };
   const callers = [setup.wait({ queue: 'chat' }), setup.wait({ queue: 'chat' })];
   setup.advance(15_001);
   const failed = { failed: 'service_unavailable' };
   t.deepEqual(await Promise.all(callers), [failed, failed]);
   t.like(
-    setup.lines.find(({ queue }) => queue === 'chat'),
-    { level: 50, msg: 'no live worker for queue', waiting: 2 },
+    setup.absences.find(({ queue }) => queue === 'chat'),
+    { waiting: 2, refused: 0 },
   );
   await t.throwsAsync(setup.wait({ queue: 'chat' }), { code: 'service_unavailable' });
   servedAgoMs = 0;

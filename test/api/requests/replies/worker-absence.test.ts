@@ -1,11 +1,16 @@
 import test from 'ava';
 import { WorkerAbsence } from '../../../../api/requests/replies/worker-absence.ts';
 import type { QueueName } from '../../../../shared/work/queue/job-kinds.ts';
-import { captureLog, type LogLine } from '../../../support/captured-log.ts';
+import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 
 interface Setup {
   readonly absence: WorkerAbsence;
-  readonly lines: readonly LogLine[];
+  /** What was reported, such as `began chat`, with its facts. */
+  readonly reports: readonly (readonly [event: string, facts: object])[];
+  /** How many look-ups knew which queues have no worker. */
+  readonly countKnown: () => number;
+  /** Queues for which the catalog has a model. */
+  readonly inUse: Set<QueueName>;
   /** When the last heartbeat of each queue's workers was; null while none is alive. */
   readonly heartbeats: Record<QueueName, number | null>;
   /** Looks up the workers now, or after a while. */
@@ -14,7 +19,9 @@ interface Setup {
 }
 
 function setUp(queuesInUse: readonly QueueName[] = ['chat', 'image', 'embedding']): Setup {
-  const { log, lines } = captureLog();
+  const reports: [string, object][] = [];
+  const inUse = new Set(queuesInUse);
+  let known = 0;
   let nowMs = 0;
   const heartbeats: Setup['heartbeats'] = { chat: null, image: null, embedding: null };
   const absence = new WorkerAbsence(
@@ -23,21 +30,29 @@ function setUp(queuesInUse: readonly QueueName[] = ['chat', 'image', 'embedding'
         if (setup.isRedisDown) throw new Error('simulated outage');
         return queues.map((queue) => {
           const atMs = heartbeats[queue];
-          return { alive: new Set(), servedAgoMs: atMs === null ? null : nowMs - atMs };
+          return { alive: new Set(), servedAgoMs: atMs === null ? null : nowMs - atMs, faults: 0 };
         });
       },
     },
     {
-      queuesInUse: () => new Set(queuesInUse),
+      queuesInUse: () => inUse,
       noWorkerTimeoutMs: 15_000,
-      countWaiting: (queue) => (queue === 'image' ? 3 : 0),
+      countWaiting: (queue) => (queue === 'image' && inUse.has(queue) ? 3 : 0),
+      report: {
+        began: (queue, absence) => reports.push([`began ${queue}`, absence]),
+        ended: (queue, absence, isServed) =>
+          reports.push([`${isServed ? 'ended' : 'no longer used:'} ${queue}`, absence]),
+        known: () => (known += 1),
+      },
     },
-    log,
+    createLogger('test', 'silent'),
     () => nowMs,
   );
   const setup: Setup = {
     absence,
-    lines,
+    reports,
+    countKnown: () => known,
+    inUse,
     heartbeats,
     isRedisDown: false,
     async lookUp(afterMs = 0) {
@@ -60,39 +75,49 @@ test('a queue is unserved 15 s after the last heartbeat of its workers, not afte
 });
 
 test('each queue is measured alone, so workers for other queues do not hide that one has none', async (t) => {
-  const { absence, heartbeats, lookUp, lines } = setUp();
+  const { absence, heartbeats, lookUp, reports } = setUp();
   heartbeats.chat = 15_001;
   await lookUp(15_001);
   t.false(absence.isUnserved('chat'));
   t.true(absence.isUnserved('image'));
   t.deepEqual(
-    lines.map(({ queue }) => queue),
-    ['image', 'embedding'],
+    reports.map(([event]) => event),
+    ['began image', 'began embedding'],
   );
 });
 
-test('an absence is logged as an error once a minute with its callers, and its end once', async (t) => {
-  const { absence, heartbeats, lookUp, lines } = setUp(['image']);
+test('an absence is reported once when it begins and once when it ends, with its callers', async (t) => {
+  const { absence, heartbeats, lookUp, reports } = setUp(['image']);
   await lookUp(15_001);
-  t.is(lines.length, 1);
-  t.like(lines[0], {
-    level: 50,
-    msg: 'no live worker for queue',
-    queue: 'image',
-    unservedSeconds: 15,
-    waiting: 3,
-    refused: 0,
-  });
+  t.deepEqual(reports, [['began image', { unservedMs: 15_001, waiting: 3, refused: 0 }]]);
   absence.noteRejection('image');
-  await lookUp(59_000);
-  t.is(lines.length, 1);
-  await lookUp(1_000);
-  t.like(lines[1], { level: 50, unservedSeconds: 75, refused: 1 });
-  heartbeats.image = 75_001;
+  await lookUp(59_999);
+  t.is(reports.length, 1);
+  heartbeats.image = 75_000;
   await lookUp();
   await lookUp();
-  t.is(lines.length, 3);
-  t.like(lines[2], { level: 30, msg: 'queue has a live worker again', queue: 'image', unservedSeconds: 75 });
+  t.deepEqual(reports.slice(1), [['ended image', { unservedMs: 75_000, waiting: 3, refused: 1 }]]);
+});
+
+test('an absence ends when no model of the catalog needs the queue any more', async (t) => {
+  const { lookUp, reports, inUse } = setUp(['chat', 'image']);
+  await lookUp(15_001);
+  inUse.delete('image');
+  await lookUp();
+  await lookUp();
+  t.deepEqual(
+    reports.map(([event]) => event),
+    ['began chat', 'began image', 'no longer used: image'],
+  );
+});
+
+test('which queues have no worker is known once each queue in use has one, or has had none for long enough', async (t) => {
+  const { heartbeats, lookUp, countKnown } = setUp(['chat', 'image']);
+  heartbeats.chat = 0;
+  await lookUp();
+  t.is(countKnown(), 0);
+  await lookUp(15_001);
+  t.is(countKnown(), 1);
 });
 
 test('while Redis is unavailable, and until live workers have had time to send a heartbeat, nobody is refused', async (t) => {

@@ -10,7 +10,7 @@ import {
   createSmtpClient,
   SendingFailed,
   type OutgoingMail,
-} from '../../../../workers/deliveries/mail/smtp-client.ts';
+} from '../../../../shared/platform/mail/smtp-client.ts';
 import { startEmbedded } from '../../../support/embedded-process.ts';
 
 const password = 'test-password';

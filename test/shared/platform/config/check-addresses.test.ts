@@ -34,6 +34,8 @@ test('addresses that clients accept are valid', (t) => {
     ['SMTP_URL', 'smtps://user%40mail.example:p%2Fss@mail.example/'],
     ['SMTP_URL', 'smtp://[::1]:587'],
     ['SUPPORT_EMAIL', 'support@почта.example'],
+    ['ALERT_EMAIL', 'ops@gateway.example'],
+    ['ALERT_WEBHOOK_URL', 'http://ann:p%40ss@10.0.0.1:9093/alerts?token=1'],
     ['MAIL_FROM', 'no-reply@gateway.example'],
     ['MAIL_FROM', '"Gateway, Inc." <no-reply@gateway.example>'],
   ] as const)
@@ -44,6 +46,8 @@ test('an invalid address is reported with the name of its variable, but without 
   for (const [name, value] of [
     ['REDIS_URL', 'localhost:6379'],
     ['SMTP_URL', 'mail.example:587'],
+    ['ALERT_WEBHOOK_URL', 'hooks.example.com'],
+    ['ALERT_WEBHOOK_URL', 'https://user:hush%zz@hooks.example.com'],
     ['SMTP_URL', 'http://mail.example'],
     ['SMTP_URL', 'smtp://user:hush%zz@mail.example'],
     ['SMTP_URL', 'smtp://user:hush@mail.example/?pool=true'],

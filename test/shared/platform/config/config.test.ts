@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { ConfigError } from '../../../../shared/platform/runtime/config-error.ts';
-import { loadConfig, pickEndpoints } from '../../../../shared/platform/config/config.ts';
+import { loadConfig, pickEndpoints, readLogFormat } from '../../../../shared/platform/config/config.ts';
 
 const complete = {
   REDIS_URL: 'redis://127.0.0.1:1',
@@ -92,6 +92,20 @@ test('by default mail has a sender and no server, and new users get only free re
   t.is(config.captchaMode, 'on');
 });
 
+test('alerts are off unless they have a receiver, and workers are expected unless there may be none', (t) => {
+  const config = loadConfig(complete);
+  t.deepEqual(config.alerts, { webhookUrl: null, email: null });
+  t.true(config.expectsWorkers);
+  const set = loadConfig({
+    ...complete,
+    ALERT_WEBHOOK_URL: 'http://10.0.0.1:9093/alerts',
+    ALERT_EMAIL: 'ops@example.com',
+    MIN_WORKERS: '0',
+  });
+  t.deepEqual(set.alerts, { webhookUrl: 'http://10.0.0.1:9093/alerts', email: 'ops@example.com' });
+  t.false(set.expectsWorkers);
+});
+
 test('mail and sign-up settings are read, with roubles exact to the nano-rouble', (t) => {
   const config = loadConfig({
     ...complete,
@@ -124,6 +138,11 @@ test('invalid settings of mail and sign-up are reported', (t) => {
     ['MAIL_FROM', 'Gateway'],
     ['MAIL_FROM', 'a@b.example, c@d.example'],
     ['SUPPORT_EMAIL', 'nobody'],
+    ['ALERT_EMAIL', 'ops@example.com, others@example.com'],
+    ['ALERT_EMAIL', 'ops@example.com\r\nBcc: eve@example.com'],
+    ['ALERT_EMAIL', 'ops@exam\r\nple.com'],
+    ['ALERT_EMAIL', 'ops@example.com\n'],
+    ['MIN_WORKERS', '-1'],
     ['SIGNUP', 'maybe'],
     ['SIGNUP_BALANCE', '-1'],
     ['SIGNUP_BALANCE', '1e3'],
@@ -140,5 +159,30 @@ test('invalid settings of mail and sign-up are reported', (t) => {
   t.true(
     error.message.includes('SIGNUP_NO_GRANT_DOMAINS "ann@bad.test" is not a mail domain'),
     error.message,
+  );
+});
+
+test('an ADMIN_TOKEN that is short, or that a header cannot carry, is refused with what to do', (t) => {
+  const load = (token: string) => loadConfig({ ...complete, ADMIN_TOKEN: token });
+  t.is(load('').adminToken, null);
+  t.is(load('x'.repeat(32)).adminToken, 'x'.repeat(32));
+  const short = t.throws(() => load('x'.repeat(31)), { instanceOf: ConfigError });
+  t.regex(
+    short.message,
+    /ADMIN_TOKEN has 31 characters and needs at least 32: set one that "openssl rand -hex 32"/,
+  );
+  t.notRegex(short.message, /xxx/);
+  for (const token of [`${'x'.repeat(32)} y`, 'ключ'.repeat(8)])
+    t.throws(() => load(token), { instanceOf: ConfigError, message: /ADMIN_TOKEN may contain only ASCII/ });
+});
+
+test('LOG_FORMAT is json or pretty, and by default depends on the output', (t) => {
+  const load = (format: string) => loadConfig({ ...complete, LOG_FORMAT: format });
+  t.is(load('').logFormat, null);
+  t.is(load('pretty').logFormat, 'pretty');
+  t.throws(() => load('xml'), { instanceOf: ConfigError, message: /LOG_FORMAT/ });
+  t.deepEqual(
+    ['json', 'pretty', 'xml', ''].map((format) => readLogFormat({ LOG_FORMAT: format })),
+    ['json', 'pretty', null, null],
   );
 });

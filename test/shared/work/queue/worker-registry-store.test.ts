@@ -2,10 +2,10 @@ import test from 'ava';
 import { WorkerRegistryStore } from '../../../../shared/work/queue/worker-registry-store.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
 import { useRedis } from '../../../support/use-redis.ts';
+import { idleLoad } from '../../../support/worker-load.ts';
 import { liveness } from '../../../../shared/platform/redis/liveness.ts';
 
 const redis = useRedis(test);
-const idle = { active: 0, waitingInputs: 0, bulkRuns: 0, faults: 0, isTaking: true };
 
 test("if Redis's clock steps back, a dead worker does not count as alive for longer than usual", async (t) => {
   const registry = new WorkerRegistryStore(redis());
@@ -18,7 +18,7 @@ test("if Redis's clock steps back, a dead worker does not count as alive for lon
     (Number(second) + 3_600) * 1_000,
     'living',
   );
-  await registry.beat('chat', 'living', idle);
+  await registry.beat('chat', 'living', idleLoad);
   t.deepEqual(await registry.findAlive('chat'), new Set(['dead', 'living']), 'it may only be late');
   const untilMs = Number(await redis().zscore(key, 'dead'));
   t.true(untilMs <= (Number(second) + 2) * 1_000 + liveness.worker.deadMs, String(untilMs));
@@ -36,11 +36,11 @@ test("if Redis's clock steps back after the last worker died, the worker does no
 
 test('a worker that cannot take work is alive for what it runs, but its queue counts as unserved', async (t) => {
   const registry = new WorkerRegistryStore(redis());
-  await registry.beat('embedding', 'stuck', { ...idle, isTaking: false });
+  await registry.beat('embedding', 'stuck', { ...idleLoad, isTaking: false });
   const find = async () => (await registry.findWorkers(['embedding']))[0]!;
-  t.deepEqual(await find(), { alive: new Set(['stuck']), servedAgoMs: null });
+  t.deepEqual(await find(), { alive: new Set(['stuck']), servedAgoMs: null, faults: 0 });
   t.like(await registry.sumLoads('embedding'), { workers: 1, taking: 0 });
-  await registry.beat('embedding', 'taking', idle);
+  await registry.beat('embedding', 'taking', idleLoad);
   const { alive, servedAgoMs } = await find();
   t.deepEqual(alive, new Set(['stuck', 'taking']));
   t.true(servedAgoMs! < liveness.worker.deadMs);

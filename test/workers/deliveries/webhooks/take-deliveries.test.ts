@@ -14,12 +14,12 @@ import {
 } from '../../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
-import { deliveryIdOf, type WebhookDelivery } from '../../../../shared/work/webhook-delivery.ts';
 import {
-  WebhookQueue,
-  webhookAttempts,
+  deliveryIdOf,
   webhookQueueName,
-} from '../../../../workers/deliveries/webhooks/webhook-queue.ts';
+  type WebhookDelivery,
+} from '../../../../shared/work/webhook-delivery.ts';
+import { WebhookQueue, webhookAttempts } from '../../../../workers/deliveries/webhooks/webhook-queue.ts';
 import { createWebhookClient } from '../../../../workers/deliveries/webhooks/webhook-client.ts';
 import { startTestRedis, type TestRedis } from '../../../support/redis.ts';
 import {

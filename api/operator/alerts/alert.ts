@@ -1,0 +1,144 @@
+import type { Condition, ConditionName } from '../conditions/conditions.ts';
+
+/** The body of an alert's webhook. Clients outside rely on it. */
+export interface AlertBody {
+  readonly type: 'alert.begin' | 'alert.end';
+  readonly condition: ConditionName;
+  /** When the condition began, in RFC 3339 format. */
+  readonly since: string;
+  readonly text: string;
+}
+
+export interface Alert {
+  readonly body: AlertBody;
+  /** One line, for a mail. */
+  readonly subject: string;
+}
+
+interface Texts {
+  /** What is wrong, in a few words. */
+  readonly title: (subjects: readonly string[]) => string;
+  /** What it means for callers, what to do, and where to look. */
+  readonly advice: string;
+  /** What is so again, in a few words. */
+  readonly end: string;
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+function enumerate(names: readonly string[]): string {
+  const last = names.at(-1) ?? '';
+  return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`;
+}
+
+const capitalize = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}`;
+
+const plain = (text: string) => (): string => text;
+
+const queues = (subjects: readonly string[]): string =>
+  `the queue${subjects.length === 1 ? '' : 's'} ${enumerate(subjects)}`;
+
+const texts: Readonly<Record<ConditionName, Texts>> = {
+  redis_unreachable: {
+    title: plain('Redis does not respond'),
+    advice:
+      'No request is accepted: callers get a 503 and are not charged. Check that Redis runs, that its disk is not full, and ' +
+      'that REDIS_URL leads to it from the api processes. The gateway recovers by itself when Redis is back. This alert ' +
+      'comes from one api process; the others send their own.',
+    end: 'Redis responds again',
+  },
+  redis_memory: {
+    title: plain('Redis has no memory left'),
+    advice:
+      'Once its memory is full, Redis refuses writes, and callers get a 503. Raise maxmemory, or find what uses the ' +
+      'memory: "admin queue status" shows waiting work, and the metrics of the ledger show what is not written yet.',
+    end: 'Redis has memory again',
+  },
+  redis_evicts: {
+    title: plain('Redis may delete keys'),
+    advice:
+      'When its memory is full, this Redis deletes balances, reservations and jobs, so money and work can be lost. Set ' +
+      'maxmemory-policy to noeviction.',
+    end: 'Redis no longer deletes keys',
+  },
+  no_workers: {
+    title: (subjects) => `no worker for ${queues(subjects)}`,
+    advice:
+      'Callers of its models get a 503, and jobs wait. Start a worker (npm run worker), or look at the logs of those ' +
+      'that run: they say why they take no work. "admin queue status" shows how much waits.',
+    end: 'each queue has a worker again',
+  },
+  worker_faults: {
+    title: (subjects) => `workers for ${queues(subjects)} report failures`,
+    advice:
+      'A part of a worker fails until somebody fixes it, such as a missing permission or a ledger entry that cannot be ' +
+      'read. Look for "fails until this is fixed" in the logs of the workers: the line says what to do.',
+    end: 'no worker reports failures any more',
+  },
+  ledger_behind: {
+    title: plain('the ledger is not written to MongoDB'),
+    advice:
+      'Requests are served, and balances are right, but the history and the statistics lag. If it goes on, the ledger in ' +
+      'Redis becomes full, and callers get a 503. Check that MongoDB accepts writes and that workers run; their logs say ' +
+      'why the ledger pauses.',
+    end: 'the ledger is written to MongoDB again',
+  },
+  mongodb_unreachable: {
+    title: plain('MongoDB does not respond'),
+    advice:
+      'Callers with recently used keys are served; other keys, histories and the account area get a 503. Check that ' +
+      'MongoDB runs and has a primary, and that MONGODB_URL leads to it from the api processes.',
+    end: 'MongoDB responds again',
+  },
+  storage_unreachable: {
+    title: plain('the object store does not respond'),
+    advice:
+      'Links to images, uploads and batches get a 503; everything else works. Check that the server of S3_ENDPOINT runs, ' +
+      'that the bucket S3_BUCKET exists, and that the credentials are right.',
+    end: 'the object store responds again',
+  },
+  upstream_key_refused: {
+    title: (subjects) =>
+      `${enumerate(subjects)} refuse${subjects.length === 1 ? 's' : ''} a key of the gateway`,
+    advice:
+      'The key is not used meanwhile. Without another key or route, callers of its models get a 502. Check whether the key ' +
+      'is valid, has credit and may use the model. "admin upstream list" shows the reason; after you have fixed it, ' +
+      '"admin upstream reset" uses the key at once.',
+    end: 'no upstream refuses a key any more',
+  },
+};
+
+const where = 'The table of conditions in docs/operations.md says more.';
+
+/** The alert that a condition has begun. Pure. */
+export function describeBegin(
+  { name, subjects }: Pick<Condition, 'name' | 'subjects'>,
+  sinceMs: number,
+): Alert {
+  const { title, advice } = texts[name];
+  const what = title(subjects);
+  const since = new Date(sinceMs).toISOString();
+  return {
+    subject: what,
+    body: {
+      type: 'alert.begin',
+      condition: name,
+      since,
+      text: `${capitalize(what)}, since ${since}. ${advice} ${where}`,
+    },
+  };
+}
+
+/** The alert that a condition has ended. Pure. */
+export function describeEnd(name: ConditionName, sinceMs: number): Alert {
+  const since = new Date(sinceMs).toISOString();
+  const { end } = texts[name];
+  return {
+    subject: `ended: ${end}`,
+    body: {
+      type: 'alert.end',
+      condition: name,
+      since,
+      text: `${capitalize(end)}. The problem began at ${since}.`,
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { SingleFlight } from '../../shared/platform/storage/single-flight.ts';
+
+/** How long a reading applies, so that many scrapes cost no more than one. Workers report once a second. */
+const validMs = 1_000;
+
+/** Reads figures for several readers in one process. They are never shown once they are outdated. */
+export class RecentReading<T> {
+  readonly #read: () => Promise<T>;
+  readonly #reading: SingleFlight<T>;
+  #known: { readonly value: T; readonly untilMs: number } | null = null;
+
+  /** @param what is read, for logs */
+  constructor(what: string, read: () => Promise<T>) {
+    this.#read = read;
+    this.#reading = new SingleFlight<T>(what);
+  }
+
+  /** @throws any error of the read */
+  async get(): Promise<T> {
+    if (this.#known !== null && performance.now() < this.#known.untilMs) return this.#known.value;
+    const value = await this.#reading.run('', this.#read);
+    this.#known = { value, untilMs: performance.now() + validMs };
+    return value;
+  }
+
+  /** Reads for metrics: they are absent while the figures are unknown. Whoever reads from the store logs its outage. */
+  async use(show: (value: T) => void): Promise<void> {
+    let value: T;
+    try {
+      value = await this.get();
+    } catch {
+      return;
+    }
+    show(value);
+  }
+}

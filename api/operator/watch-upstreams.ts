@@ -1,0 +1,80 @@
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
+import type { ProcessMetrics } from '../../shared/platform/metrics/process-metrics.ts';
+import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { readCandidates, RouteStateStore } from '../../shared/routing/route-state-store.ts';
+import { RecentReading } from './recent-reading.ts';
+
+export interface UpstreamSources {
+  readonly redis: RedisClient;
+  readonly catalog: Pick<CatalogStore, 'current'>;
+}
+
+interface UpstreamState {
+  readonly name: string;
+  readonly slots: number;
+  readonly slotsUsed: number;
+  /** Of the key that is set aside for longest. */
+  readonly cooldownMs: number;
+  /** Of its routes, those whose circuit breaker is not closed. */
+  readonly openBreakers: number;
+}
+
+const gauges: readonly (readonly [name: string, help: string, value: (state: UpstreamState) => number])[] = [
+  ['upstream_slots', 'How many calls of an upstream run at a time at most.', ({ slots }) => slots],
+  ['upstream_slots_used', 'Calls of an upstream that run, in all workers.', ({ slotsUsed }) => slotsUsed],
+  [
+    'upstream_cooldown_seconds',
+    'For how long a key of an upstream is still set aside; of its keys, the longest.',
+    ({ cooldownMs }) => cooldownMs / 1_000,
+  ],
+  [
+    'upstream_breakers_open',
+    'Routes of an upstream whose circuit breaker is open or lets only probes pass.',
+    ({ openBreakers }) => openBreakers,
+  ],
+];
+
+/**
+ * Shows the state of upstreams, which all workers share. Each process that does so reads the same figures, so they must not
+ * be added up.
+ */
+export function watchUpstreams(metrics: ProcessMetrics, sources: UpstreamSources): void {
+  const states = new RecentReading('reading the state of upstreams', () => readUpstreams(sources));
+  for (const [name, help, valueOf] of gauges)
+    metrics.gauge(
+      {
+        name,
+        help,
+        aggregator: 'first',
+        async collect() {
+          this.reset();
+          await states.use((all) => {
+            for (const state of all) this.set({ upstream: state.name }, valueOf(state));
+          });
+        },
+      },
+      ['upstream'],
+    );
+}
+
+async function readUpstreams({ redis, catalog }: UpstreamSources): Promise<UpstreamState[]> {
+  const nowMs = Date.now();
+  const routes = catalog.current.models.flatMap((model) => model.routes);
+  const candidates = await readCandidates(new RouteStateStore(redis), routes, nowMs);
+  const upstreams = new Map(routes.map(({ upstream }) => [upstream.name, upstream]));
+  return await Promise.all(
+    Array.from(upstreams, async ([name, { maxConcurrency }]) => {
+      const own = candidates.filter(({ candidate }) => candidate.route.upstream.name === name);
+      const slotsUsed = await callRedis(() => redis.zcount(redisKeys.callsOfUpstream(name), nowMs, '+inf'));
+      const open = own.filter(({ state }) => state.breaker !== 'closed');
+      return {
+        name,
+        slots: maxConcurrency,
+        slotsUsed,
+        cooldownMs: Math.max(0, ...own.map(({ state }) => state.cooldown?.forMs ?? 0)),
+        openBreakers: new Set(open.map(({ candidate }) => candidate.route.id)).size,
+      };
+    }),
+  );
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../contract/errors.ts';
+import type { Config } from '../platform/config/config.ts';
+import { isLoopbackAddress, isLoopbackHost } from '../platform/runtime/address-class.ts';
+import { hasBearerToken } from './operator-token.ts';
+
+/** Headers that proxies add. A request with one of them comes from another machine, whatever address connects. */
+const proxyHeaders = ['x-forwarded-for', 'forwarded', 'via'] as const;
+
+/**
+ * Decides who may read the metrics of a process: whoever has the token. If none is set, those who connect from the same
+ * machine without a proxy.
+ * @param otherToken another token that also gives access
+ * @throws AppError `invalid_api_key`, `forbidden`
+ */
+export function checkMetricsAccess(
+  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
+  { metricsToken, trustProxy }: Pick<Config, 'metricsToken' | 'trustProxy'>,
+  otherToken: string | null = null,
+): void {
+  if (otherToken !== null && hasBearerToken(headers.authorization ?? '', otherToken)) return;
+  if (metricsToken !== null) {
+    if (hasBearerToken(headers.authorization ?? '', metricsToken)) return;
+    throw new AppError('invalid_api_key', {
+      message: 'The metrics token is missing or wrong. Send it as "Authorization: Bearer <METRICS_TOKEN>".',
+      headers: { 'www-authenticate': 'Bearer realm="metrics"' },
+    });
+  }
+  const isProxied = trustProxy || proxyHeaders.some((name) => headers[name] !== undefined);
+  // A page of another site can connect to this machine under a name of its own.
+  const host = (headers.host ?? '').replace(/:\d*$/, '');
+  if (!isProxied && isLoopbackHost(host) && isLoopbackAddress(socket.remoteAddress ?? '')) return;
+  throw new AppError('forbidden', {
+    message:
+      'Without a METRICS_TOKEN, only connections of the same machine may read the metrics. Set METRICS_TOKEN, and send it as "Authorization: Bearer <METRICS_TOKEN>".',
+  });
+}

@@ -1,0 +1,59 @@
+/** What a worker did for a request, and what it cost. Sent shortly before the end of the response. */
+export interface RequestFacts {
+  /** The upstream that was called last; null if none was. */
+  readonly upstream: string | null;
+  /** How often vendors were called. */
+  readonly attempts: number;
+  /** From admission to the first call, including the wait for its slot (ms); null if no vendor was called. */
+  readonly queueWaitMs: number | null;
+  /** How long all calls took together (ms). */
+  readonly upstreamMs: number;
+  /** As reported to the caller: with the cached ones. */
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  /** With those of the reasoning. */
+  readonly completionTokens: number;
+  readonly reasoningTokens: number;
+  readonly costNano: bigint;
+  /** Whether it was one of the account's free requests. */
+  readonly isFree: boolean;
+}
+
+type Encoded = readonly [
+  upstream: string | null,
+  attempts: number,
+  queueWaitMs: number | null,
+  upstreamMs: number,
+  promptTokens: number,
+  cachedTokens: number,
+  completionTokens: number,
+  reasoningTokens: number,
+  costNano: string,
+  isFree: 0 | 1,
+];
+
+/** Encodes the payload of a `facts` frame. */
+export function encodeFacts(facts: RequestFacts): string {
+  const encoded: Encoded = [
+    facts.upstream,
+    facts.attempts,
+    facts.queueWaitMs,
+    facts.upstreamMs,
+    facts.promptTokens,
+    facts.cachedTokens,
+    facts.completionTokens,
+    facts.reasoningTokens,
+    facts.costNano.toString(),
+    facts.isFree ? 1 : 0,
+  ];
+  return JSON.stringify(encoded);
+}
+
+export function decodeFacts(payload: Buffer): RequestFacts {
+  const encoded = JSON.parse(payload.toString()) as Encoded;
+  const [upstream, attempts, queueWaitMs, upstreamMs, promptTokens, cachedTokens] = encoded;
+  const [, , , , , , completionTokens, reasoningTokens, costNano, isFree] = encoded;
+  const tokens = { promptTokens, cachedTokens, completionTokens, reasoningTokens };
+  const calls = { upstream, attempts, queueWaitMs, upstreamMs };
+  return { ...calls, ...tokens, costNano: BigInt(costNano), isFree: isFree === 1 };
+}

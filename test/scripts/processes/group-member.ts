@@ -1,0 +1,14 @@
+// A process whose metrics a test reads: `node group-member.js <requests>`.
+import { answerQuestions } from '../../../shared/platform/child-processes/process-questions.ts';
+import { ProcessMetrics } from '../../../shared/platform/metrics/process-metrics.ts';
+
+const requests = Number(process.argv[2]);
+const metrics = new ProcessMetrics({ role: 'worker' });
+const total = metrics.counter({ name: 'requests_total', help: 'Requests.' }, ['model']);
+total.inc({ model: 'chat' }, requests);
+const duration = metrics.histogram({ name: 'request_duration_seconds', help: 'Time.', buckets: [1, 2] }, []);
+for (let i = 0; i < requests; i++) duration.observe(i);
+metrics.gauge({ name: 'memory_budget_held_bytes', help: 'Memory.' }, []).set(requests);
+metrics.gauge({ name: 'queue_waiting', help: 'Of the store.', aggregator: 'first' }, []).set(5);
+answerQuestions(process, { metrics: () => metrics.readJson() });
+process.on('disconnect', () => process.exit());
