@@ -8,8 +8,12 @@ const start = async () => {
   rejectArguments(process.argv.slice(2), 'dist/api/main.js');
   const config = loadConfig(process.env);
   const log = createLogger('api', config.logLevel, config.logFormat);
-  // Node opens all modules of one import at the same time. Importing them in two stages lets the process start with a
-  // limit of 256 open files.
+  // Node opens all modules of one import at the same time. Importing them in stages lets the process start with a limit of
+  // 256 open files.
+  await import('../shared/stores/open-stores.ts');
+  await import('./create-services.ts');
+  await import('./endpoints/chat/chat.ts');
+  await import('./app.ts');
   const { startApi } = await import('./server.ts');
   return { running: await startApi(config, process.env, log, {}, joinProcessGroup()), log };
 };

@@ -10,7 +10,7 @@ import { loadTokenizer } from '../shared/catalog/count-tokens.ts';
 import { loadTokenDecoder } from '../shared/preparing/tokens/decode-tokens.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
 import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
-import { productVersion } from '../shared/platform/runtime/product-version.ts';
+import { productBuild, productVersion } from '../shared/platform/runtime/product-version.ts';
 import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
@@ -58,7 +58,7 @@ export async function startApi(
   processGroup: ProcessGroup | null = null,
 ): Promise<RunningApi> {
   const options = { ...defaultApiOptions, ...overrides };
-  const metrics = new ProcessMetrics({ role: 'api', version: productVersion });
+  const metrics = new ProcessMetrics({ role: 'api', version: productVersion, build: productBuild });
   const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, hotAccounts, catalog } = stores;
   processGroup?.shareMetrics(metrics);

@@ -50,8 +50,12 @@ const start = async () => {
   const options = readOptions(process.argv.slice(2));
   const config = loadConfig(process.env);
   const log = createLogger('worker', config.logLevel, config.logFormat);
-  // Node opens the files of an import graph all at the same time. Loading it in two stages lets a process start
-  // with a limit of 256 open files.
+  // Node opens all modules of one import at the same time. Importing them in stages lets the process start with a limit of
+  // 256 open files.
+  await import('../shared/stores/open-stores.ts');
+  await import('./routing/upstream-pool.ts');
+  await import('./job-deps.ts');
+  await import('./start-durable-jobs.ts');
   const { startWorker } = await import('./worker.ts');
   const running = await startWorker(config, process.env, log, options);
   // If several workers run, `npm start` asks each of them.

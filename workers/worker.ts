@@ -8,7 +8,7 @@ import { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Config } from '../shared/platform/config/config.ts';
 import { startOperatorServer } from '../shared/operator/operator-server.ts';
 import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
-import { productVersion } from '../shared/platform/runtime/product-version.ts';
+import { productBuild, productVersion } from '../shared/platform/runtime/product-version.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
@@ -57,7 +57,7 @@ export async function startWorker(
 ): Promise<RunningWorker> {
   const workerId = randomUUID();
   const { queues, concurrency, responseMemoryBytes, healthFile } = options;
-  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion });
+  const metrics = new ProcessMetrics({ role: 'worker', version: productVersion, build: productBuild });
   const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, connect } = stores;
   const faults = new Faults(log);

@@ -90,6 +90,7 @@ export async function admit<P extends Placement>(
     promptTokens,
     user,
     claimHash: claim?.keyHash ?? null,
+    wantsFacts: true,
     ...(isResumable && { isResumable }),
   };
   const admission: AdmissionRequest = {

@@ -60,6 +60,6 @@ export const getMetrics = defineOperation({
   example: {
     response:
       '# HELP model_gateway_build_info Always 1. Which build this process runs.\n# TYPE model_gateway_build_info gauge\n' +
-      'model_gateway_build_info{role="api",version="0.1.0"} 1\n',
+      'model_gateway_build_info{role="api",version="0.1.0",build="5d1f0c2a"} 1\n',
   },
 });

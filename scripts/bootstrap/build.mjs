@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { bundleFolder } from './bundle-folder.mjs';
 import { assembleLua } from './lua.mjs';
@@ -49,7 +49,19 @@ export async function build(project) {
   if (project === 'all') writeAvaEntry();
   assembleLua();
   removeOrphans();
+  writeBuildId();
   writeFileSync(stampPath(project), hash);
+}
+
+/** Names the build after its source, so that processes can tell which one they run. */
+function writeBuildId() {
+  const hash = createHash('sha256').update(packagesStamp());
+  const { include } = JSON.parse(readText(join(root, projects.product)));
+  for (const folder of include) {
+    for (const path of [...walk(join(root, folder))].sort())
+      if (/\.(ts|lua)$/.test(path)) hash.update(`${relative(root, path)}\n`).update(readFileSync(path));
+  }
+  writeFileSync(join(dist, 'build.json'), JSON.stringify({ build: hash.digest('hex').slice(0, 8) }));
 }
 
 const bundler = join(root, 'scripts', 'bootstrap', 'bundle-packages.mjs');

@@ -180,3 +180,16 @@ test('the line counts each call to a vendor that failed before', async (t) => {
   t.is((await stack.post('/v1/chat/completions', account.apiKey, body)).status, 200);
   t.like(await nextAccess('/v1/chat/completions'), { attempts: 2, status: 200 });
 });
+
+test('successful probes and scrapes are logged at debug level, because they come every few seconds', async (t) => {
+  const { log, lines, waitForLine } = captureLog('debug');
+  const stack = await useStack(t, { workers: [], log });
+  for (const path of ['/livez', '/readyz', '/metrics', '/v1/admin/demand']) {
+    t.is((await fetch(`${stack.url}${path}`)).status, 200);
+    const line = await waitForLine(({ msg, path: logged }) => msg === 'request' && logged === path);
+    t.is(line['level'], 20, path);
+  }
+  t.is((await fetch(`${stack.url}/metrics`, { headers: { via: '1.1 proxy' } })).status, 403);
+  await waitForLine(({ level, status }) => level === 30 && status === 403);
+  t.true(lines.length > 0);
+});

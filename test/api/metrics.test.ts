@@ -84,7 +84,7 @@ test('all names begin with the name of the product, and none is repeated', async
   );
   t.is(new Set(names).size, names.length);
   t.regex(text, /^model_gateway_memory_budget_bytes\{budget="requests"\} 512000000$/m);
-  t.regex(text, /model_gateway_build_info\{role="api",version="[\d.]+"\} 1/);
+  t.regex(text, /model_gateway_build_info\{role="api",version="[\d.]+",build="[\da-f]{8}"\} 1/);
 });
 
 test('without a token, only this machine may read the metrics, and no proxy', async (t) => {

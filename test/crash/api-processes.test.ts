@@ -186,7 +186,7 @@ test.serial(
       return count(metrics) === caller.succeeded && metrics;
     });
     t.regex(metrics, /^model_gateway_processes\{role="api"\} 2$/m);
-    t.regex(metrics, /^model_gateway_build_info\{role="api",version="[^"]+"\} 1$/m);
+    t.regex(metrics, /^model_gateway_build_info\{role="api",version="[^"]+",build="[^"]+"\} 1$/m);
     t.is(await (await fetch(`${processes.url}/readyz`)).text(), '{"status":"ok"}');
     for (const pid of processes.pids().slice(0, 2)) {
       process.kill(pid, 'SIGKILL');

@@ -5,7 +5,7 @@ import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
-import { productVersion } from '../../shared/platform/runtime/product-version.ts';
+import { fullVersion } from '../../shared/platform/runtime/product-version.ts';
 import type { HeldWork } from '../../shared/work/queue/held-work.ts';
 import type { EndedWork } from '../reporting/ended-work.ts';
 import type { Faults } from '../reporting/faults.ts';
@@ -55,7 +55,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
             isTaking: taking.isTaking(queue),
             concurrency,
             endedPerMinute: endedWork.perMinute(queue),
-            version: productVersion,
+            version: fullVersion,
             held: held.get(queue) ?? new Map(),
           });
         }),

@@ -1,4 +1,5 @@
 import type { AppError } from '../../../shared/contract/errors.ts';
+import type { Operation } from '../../../shared/contract/operation.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { describeFacts } from '../../../shared/work/replies/describe-facts.ts';
@@ -52,6 +53,7 @@ export interface Access {
   /** Details for the operator that the status does not show. */
   readonly reason?: string | undefined;
   readonly accountId?: string | undefined;
+  readonly operation?: Operation | undefined;
   /** The catalog's id of the model. */
   readonly model?: string | undefined;
   /** From the head of the request to the first output of a stream. */
@@ -61,10 +63,13 @@ export interface Access {
   readonly isReplay?: boolean | undefined;
 }
 
+/** What programs ask every few seconds. Their successes would hide everything else. */
+const routine: ReadonlySet<string> = new Set(['getLiveness', 'getReadiness', 'getMetrics', 'getDemand']);
+
 /** Writes the access log line of a response. It contains no text of the caller beyond its path, method and field names. */
-export function logAccess(log: Pick<Logger, 'info'>, access: Access): void {
+export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): void {
   const { requestId, method, path, response, durationMs, reason } = access;
-  const { accountId, model, firstOutputMs, facts, isReplay } = access;
+  const { accountId, operation, model, firstOutputMs, facts, isReplay } = access;
   const line = {
     requestId,
     method: method === null ? null : shorten(method),
@@ -81,7 +86,8 @@ export function logAccess(log: Pick<Logger, 'info'>, access: Access): void {
     ...(facts !== undefined && describeFacts(facts)),
     ...(isReplay === true && { isReplay }),
   };
-  log.info(line, 'request');
+  const isRoutine = operation !== undefined && routine.has(operation.operationId) && line.status === 200;
+  log[isRoutine ? 'debug' : 'info'](line, 'request');
 }
 
 function describeError(error: AppError | undefined): { code?: string; param?: string } {

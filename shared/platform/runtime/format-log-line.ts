@@ -9,9 +9,6 @@ export function createPaint(isTerminal: boolean): Paint {
   return (style, text) => (isTerminal ? `\u001B[${codes[style]}m${text}\u001B[0m` : text);
 }
 
-/** What `npm start` asks the api once a second, if workers start and stop by demand. */
-const demandPath = '/v1/admin/demand';
-
 /** The `msg` of the api's access log line. */
 export const accessMessage = 'request';
 
@@ -47,7 +44,7 @@ export function formatLogLine(
   if (entry === null)
     return line.trim() === '' ? null : `${prefix(part, new Date(), paint)} ${line.trimEnd()}`;
   const level = String(entry['level']);
-  if (!isComplete && (!shownLevels.includes(level) || isOwnRequest(entry))) return null;
+  if (!isComplete && !shownLevels.includes(level)) return null;
   const time = new Date(typeof entry['time'] === 'string' ? entry['time'] : Date.now());
   const text = isAccess(entry)
     ? formatAccess(entry, paint, isComplete)
@@ -74,11 +71,6 @@ function prefix(part: string, time: Date, paint: Paint): string {
 
 function isAccess(entry: Entry): boolean {
   return entry['msg'] === accessMessage && 'path' in entry && typeof entry['status'] === 'number';
-}
-
-/** Nobody needs to see these once a second. */
-function isOwnRequest(entry: Entry): boolean {
-  return isAccess(entry) && entry['path'] === demandPath && entry['status'] === 200;
 }
 
 /** For a failed request, also shows what was wrong, where, and the id by which its other lines can be found. */

@@ -29,6 +29,15 @@ export const chatScenarios: readonly LoadScenario[] = [
   },
   {
     ...common,
+    name: 'chat-observed',
+    group: 'observed',
+    title: 'Chat, not streamed, while metrics and demand are read once a second',
+    body,
+    expects: { kind: 'chat', tokens: replyTokens },
+    isObserved: true,
+  },
+  {
+    ...common,
     name: 'stream',
     group: 'stream',
     title: `Chat, streamed (${replyTokens} tokens)`,

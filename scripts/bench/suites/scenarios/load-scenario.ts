@@ -22,6 +22,8 @@ export interface LoadScenario extends Scenario {
   /** The model's name at the vendor, if there is one, and at the gateway. */
   readonly models: { readonly direct?: string; readonly gateway: string };
   readonly expects: ResponseExpectation;
+  /** Whether the metrics and the demand are read once a second in the meantime. */
+  readonly isObserved?: boolean;
 }
 
 export type Variant = 'direct' | 'gateway';

@@ -30,7 +30,9 @@ export async function measure(
   const startedAt = new Date();
   const isGateway = variant === 'gateway';
   const redisBefore = isGateway ? await readRedisUse(stack.redis) : null;
+  const stopObserving = isGateway && scenario.isObserved === true ? observe(stack) : null;
   const load = await runLoad(programs, createPlan(settings, stack, scenario, variant));
+  await stopObserving?.();
   return {
     ...load,
     way: variant,
@@ -42,6 +44,28 @@ export async function measure(
         ? null
         : compareRedisUse(redisBefore, await readRedisUse(stack.redis), load.allAnswers),
     money: isGateway ? await stack.money.check(startedAt, load.allAnswers) : null,
+  };
+}
+
+const observeEveryMs = 1_000;
+
+/** Reads what a monitoring system and a scaler read. @returns a function that stops it; it throws if a read failed */
+function observe({ gateway: { host, port } }: StandardStack): () => Promise<void> {
+  const reads: Promise<void>[] = [];
+  const read = async (path: string): Promise<void> => {
+    const response = await fetch(`http://${host}:${port}${path}`);
+    await response.text();
+    if (!response.ok) throw new Error(`${path}: HTTP ${response.status}`);
+  };
+  const timer = setInterval(() => {
+    const both = Promise.all([read('/metrics'), read('/v1/admin/demand')]).then(() => undefined);
+    // Reported by the function that stops it.
+    both.catch(() => undefined);
+    reads.push(both);
+  }, observeEveryMs);
+  return async () => {
+    clearInterval(timer);
+    await Promise.all(reads);
   };
 }
 
