@@ -18,7 +18,9 @@ export interface LoggedError {
 /** @returns a function that reads a file as a request of account `a`, unless the options say otherwise */
 export function useReader(t: ExecutionContext, timeoutMs?: number, logged: [LoggedError, string][] = []) {
   const log = { error: (fields: LoggedError, text: string) => logged.push([fields, text]) };
-  const documents = new DocumentReader(log as unknown as Logger, timeoutMs);
+  // A slow machine must not end the wait for a slot.
+  const waitMs = Math.max(60_000, timeoutMs ?? 0);
+  const documents = new DocumentReader(log as unknown as Logger, timeoutMs, waitMs);
   t.teardown(() => documents.close());
   return async (bytes: Buffer, options: ReadOptions = {}): Promise<FileResult> => {
     const { accountId = 'a', mediaType, signal = new AbortController().signal, ...more } = options;

@@ -13,7 +13,7 @@ const levels: readonly LevelBounds[] = [
 /** Time limit for one file, in its last attempt. */
 const defaultTimeoutMs = 30_000;
 /** A caller that waits longer for a slot of a level gets an error and may retry. */
-const waitMs = 60_000;
+const defaultWaitMs = 60_000;
 /** WebAssembly memory never shrinks, so a process that grew beyond this is not reused. */
 const maxReusableBytes = 128 * 1024 * 1024;
 
@@ -28,15 +28,18 @@ const program = {
 /** Reads and tokenizes callers' files in separate processes, with limits on time and memory. Accounts take turns. */
 export class DocumentReader {
   readonly #processes: LeveledProcesses<FileRequest, FileReply>;
+  readonly #waitMs: number;
 
-  constructor(log: Pick<Logger, 'error'>, timeoutMs = defaultTimeoutMs) {
+  constructor(log: Pick<Logger, 'error'>, timeoutMs = defaultTimeoutMs, waitMs = defaultWaitMs) {
+    this.#waitMs = waitMs;
     const isReusable = ({ memoryBytes }: FileReply): boolean => memoryBytes <= maxReusableBytes;
     this.#processes = new LeveledProcesses(levels, { program, timeoutMs, isReusable, log });
   }
 
   /** @throws AppError `queue_full` if no process becomes free in time; the signal's reason */
   async read(accountId: string, request: FileRequest, signal: AbortSignal): Promise<FileResult> {
-    const end = await this.#processes.run(accountId, request, { signal, waitMs, createError: tooManyFiles });
+    const limits = { signal, waitMs: this.#waitMs, createError: tooManyFiles };
+    const end = await this.#processes.run(accountId, request, limits);
     return end.kind === 'reply' ? end.reply.answer : { fault: 'too_large' };
   }
 
