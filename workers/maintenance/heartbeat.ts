@@ -1,4 +1,4 @@
-import { countBulkRuns } from '../../shared/work/queue/fair-share.ts';
+import { countBulkRuns, countRuns } from '../../shared/work/queue/fair-share.ts';
 import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
@@ -53,7 +53,7 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Running
             bulkRuns,
             faults: faults.count,
             isTaking: taking.isTaking(queue),
-            concurrency,
+            concurrency: countRuns(queue, concurrency),
             endedPerMinute: endedWork.perMinute(queue),
             version: fullVersion,
             held: held.get(queue) ?? new Map(),

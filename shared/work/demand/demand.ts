@@ -11,6 +11,8 @@ export interface WorkDemand {
   readonly waiting: number;
   /** The part of it that a worker has taken and that waits for a call slot of its vendor. */
   readonly waitingForSlot: number;
+  /** The part of it that no worker has taken. */
+  readonly untaken: number;
   readonly running: number;
   /** How long the first of those that wait has waited; 0 if none waits. */
   readonly oldestMs: number;

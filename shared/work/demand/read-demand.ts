@@ -22,6 +22,8 @@ const maxAccounts = 32;
 /** What waits in one place, for one model. */
 interface Untaken {
   readonly count: number;
+  /** Whether a worker could take any of it. Lines of batches that a worker has taken are counted here, too. */
+  readonly isTakeable: boolean;
   readonly oldestMs: number;
 }
 
@@ -52,25 +54,24 @@ export async function readDemand({ redis, catalog }: DemandSources): Promise<Dem
     if (callClass === 'interactive') {
       const queued = mapValues(interactive[queue], ({ count, oldestAtMs }) => ({
         count,
+        isTakeable: count > 0,
         oldestMs: Math.max(0, nowMs - oldestAtMs),
       }));
       for (const { work } of waitingInApis.filter((one) => one.queue === queue))
         for (const [model, byClass] of work) {
-          const before = queued.get(model) ?? { count: 0, oldestMs: 0 };
           const { waiting = 0, oldestMs = 0 } = byClass.interactive ?? {};
-          queued.set(model, { count: before.count + waiting, oldestMs: Math.max(before.oldestMs, oldestMs) });
+          const inApi = { count: waiting, isTakeable: waiting > 0, oldestMs };
+          queued.set(model, addUntaken(queued.get(model) ?? nothingWaits, inApi));
         }
       return queued;
     }
     const turnQueue = callClass === 'job' ? queue : batchQueueOf(queue);
     const surveyed = survey.queues[turnQueues.indexOf(turnQueue)]!;
-    const lines = totals.lines.get(turnQueue);
-    const counts =
-      callClass === 'job'
-        ? new Map(surveyed.map(({ model, waiting }) => [model, waiting]))
-        : (lines ?? new Map());
-    return mapValues(counts, (count: number, model) => ({
+    const waiting = new Map(surveyed.map(({ model, waiting: count }) => [model, count]));
+    const counts = callClass === 'job' ? waiting : (totals.lines.get(turnQueue) ?? new Map<string, number>());
+    return mapValues(counts, (count, model) => ({
       count,
+      isTakeable: (waiting.get(model) ?? 0) > 0,
       oldestMs: oldest.get(`${turnQueue} ${model}`) ?? 0,
     }));
   };
@@ -91,6 +92,14 @@ export async function readDemand({ redis, catalog }: DemandSources): Promise<Dem
     batches: totals.statuses,
   };
 }
+
+const nothingWaits: Untaken = { count: 0, isTakeable: false, oldestMs: 0 };
+
+const addUntaken = (one: Untaken, other: Untaken): Untaken => ({
+  count: one.count + other.count,
+  isTakeable: one.isTakeable || other.isTakeable,
+  oldestMs: Math.max(one.oldestMs, other.oldestMs),
+});
 
 interface MergeOptions {
   readonly untaken: ReadonlyMap<string, Untaken>;
@@ -117,21 +126,17 @@ function mergeWork(
       });
     }
   const waiting = new Map<string, Untaken>();
-  for (const [name, { count, oldestMs }] of untaken) {
-    const before = waiting.get(idOf(name)) ?? { count: 0, oldestMs: 0 };
-    waiting.set(idOf(name), {
-      count: before.count + count,
-      oldestMs: Math.max(before.oldestMs, oldestMs),
-    });
-  }
+  for (const [name, work] of untaken)
+    waiting.set(idOf(name), addUntaken(waiting.get(idOf(name)) ?? nothingWaits, work));
   return [...new Set([...held.keys(), ...waiting.keys()])].flatMap((model) => {
     const taken = held.get(model) ?? { running: 0, waiting: 0, oldestMs: 0 };
-    const all = waiting.get(model) ?? { count: 0, oldestMs: 0 };
+    const all = waiting.get(model) ?? nothingWaits;
     // The lines of a batch that are not settled include those that a worker has taken.
     const others =
       callClass === 'batch' ? Math.max(0, all.count - taken.running - taken.waiting) : Math.max(0, all.count);
     if (others + taken.waiting + taken.running === 0) return [];
-    const oldestUntakenMs = others === 0 ? 0 : all.oldestMs;
+    const untakenCount = all.isTakeable ? others : 0;
+    const oldestUntakenMs = untakenCount === 0 ? 0 : all.oldestMs;
     return [
       {
         queue,
@@ -139,6 +144,7 @@ function mergeWork(
         callClass,
         waiting: others + taken.waiting,
         waitingForSlot: taken.waiting,
+        untaken: untakenCount,
         running: taken.running,
         oldestMs: taken.waiting === 0 ? oldestUntakenMs : Math.max(taken.oldestMs, oldestUntakenMs),
         oldestUntakenMs,

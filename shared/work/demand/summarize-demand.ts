@@ -2,10 +2,16 @@ import type { QueueName } from '../queue/job-kinds.ts';
 import type { Demand, WorkDemand } from './demand.ts';
 
 /**
- * The part of a worker's concurrency that a line of a batch uses. A worker takes lines in slices, and runs more of them at a
- * time than requests, the most if they share calls.
+ * How many durable jobs and lines of batches a worker takes at a time, beside the requests of its capacity
+ * ([job-intake](../../../workers/intake/job-intake.ts), [batch-intake](../../../workers/batches/batch-intake.ts)).
  */
-const lineShare: Readonly<Record<QueueName, number>> = { chat: 1 / 8, image: 1 / 2, embedding: 1 / 768 };
+const mostTaken: Readonly<Record<QueueName, Readonly<Record<'job' | 'batch', number>>>> = {
+  chat: { job: 64, batch: 8 * 64 },
+  image: { job: 64, batch: 8 * 16 },
+  embedding: { job: 256, batch: 24 * 2_048 },
+};
+/** Of a worker, while none is alive. */
+const usualCapacity = 64;
 
 /** The sums over some work. */
 export interface DemandSums {
@@ -29,7 +35,7 @@ export interface DemandSummary extends DemandSums {
   readonly models: ReadonlyMap<string, DemandSums>;
 }
 
-const hasTakeable = ({ waiting, waitingForSlot }: WorkDemand): boolean => waiting > 0 && waitingForSlot === 0;
+const hasTakeable = ({ untaken, waitingForSlot }: WorkDemand): boolean => untaken > 0 && waitingForSlot === 0;
 
 /** Sums up the work of one queue. Lines of batches count as what they are, except in `demand`. */
 export function summarizeQueue({ work, queues }: Demand, queue: QueueName): DemandSummary {
@@ -38,15 +44,16 @@ export function summarizeQueue({ work, queues }: Demand, queue: QueueName): Dema
   for (const one of ofQueue) models.set(one.model, add(models.get(one.model) ?? noWork, one));
   const sums = ofQueue.reduce<DemandSums>(add, noWork);
   const takeable = ofQueue.filter(hasTakeable);
+  const { endedPerMinute, workers, capacity } = queues[queue];
+  const ofOne = workers === 0 ? usualCapacity : capacity / workers;
   const demand = ofQueue.reduce((sum, one) => {
-    const share = one.callClass === 'batch' ? lineShare[queue] : 1;
-    // What waits behind a vendor's limit would only wait in other workers.
-    return sum + share * (one.running + (hasTakeable(one) ? one.waiting : one.waitingForSlot));
+    const share = one.callClass === 'interactive' ? 1 : ofOne / mostTaken[queue][one.callClass];
+    // What nobody has taken and waits behind a vendor's limit would only wait in a worker.
+    return sum + share * (one.running + one.waiting - (hasTakeable(one) ? 0 : one.untaken));
   }, 0);
-  const { endedPerMinute } = queues[queue];
   return {
     ...sums,
-    takeable: takeable.reduce((sum, { waiting }) => sum + waiting, 0),
+    takeable: takeable.reduce((sum, { untaken }) => sum + untaken, 0),
     takeableMs: Math.max(0, ...takeable.map(({ oldestUntakenMs }) => oldestUntakenMs)),
     demand: Math.ceil(demand),
     etaSeconds:

@@ -47,6 +47,12 @@ export function countQueuedRuns(queue: BullQueueName, concurrency: number): numb
   return Math.min(concurrency, maxQueuedRuns[queue]);
 }
 
+/** How many requests of a queue a worker runs at the same time, its bulk slots included. Pure. */
+export function countRuns(queue: QueueName, concurrency: number): number {
+  if (queue === 'chat') return concurrency;
+  return Math.min(concurrency, maxQueuedRuns[queue] + maxQueuedRuns[`${queue}-bulk`]);
+}
+
 /** How many slots a worker has for accounts with much work running. Pure. */
 export function countBulkRuns(queue: QueueName, concurrency: number): number {
   if (queue === 'chat') return concurrency - Math.floor(concurrency * reservedForQuick);
