@@ -91,6 +91,7 @@ export async function admit<P extends Placement>(
     user,
     claimHash: claim?.keyHash ?? null,
     ...(isResumable && { isResumable }),
+    ...(!respondsAsync && { wantsFacts: true }),
   };
   const admission: AdmissionRequest = {
     requestId,

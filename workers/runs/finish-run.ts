@@ -56,7 +56,7 @@ function reportFacts(
   runMetrics?.note(request, described);
   endedWork?.note(request.model);
   if (request.jobAttempt === undefined) {
-    reply.facts(described);
+    if (request.wantsFacts === true) reply.facts(described);
     return;
   }
   const { accountId, model, jobAttempt: attempt } = request;
