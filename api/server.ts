@@ -119,8 +119,8 @@ export async function startApi(
     url,
     async stop() {
       services.isStopping = true;
-      await conditions.stop();
-      await Promise.all([connections.stop(), runningDispatch.drain()]);
+      // An alert that is being sent must not delay the rest.
+      await Promise.all([conditions.stop(), connections.stop(), runningDispatch.drain()]);
       await queueBoard?.close();
       await runningDispatch.close();
       await heartbeat.stop();

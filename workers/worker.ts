@@ -6,7 +6,11 @@ import type { QueueName } from '../shared/work/queue/job-kinds.ts';
 import { tooMuchStoredMessage } from '../shared/work/replies/stored-frames-store.ts';
 import { ReplyPublisher } from './replies/reply-publisher.ts';
 import type { Config } from '../shared/platform/config/config.ts';
-import { startOperatorServer } from '../shared/operator/operator-server.ts';
+import {
+  startOperatorServer,
+  type OperatorServer,
+  type OperatorServerOptions,
+} from '../shared/operator/operator-server.ts';
 import { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import { productBuild, productVersion } from '../shared/platform/runtime/product-version.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
@@ -60,6 +64,15 @@ export async function startWorker(
   const metrics = new ProcessMetrics({ role: 'worker', version: productVersion, build: productBuild });
   const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, connect } = stores;
+  let isStopping = false;
+  const taking = new TakingWatch();
+  const isReady = (): boolean => !isStopping && queues.every((queue) => taking.isTaking(queue));
+  const operatorServer = await listenToOperator(config, { metrics, isReady, log }).catch(
+    async (error: unknown) => {
+      await stores.close();
+      throw error;
+    },
+  );
   const faults = new Faults(log);
   const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, metrics, log);
   const runs = new WorkerRuns(queues);
@@ -74,7 +87,6 @@ export async function startWorker(
     },
     log,
   });
-  let isStopping = false;
   const publisher = createPublisher(stores, dependencies, runs);
   const drain = (request: DrainRequest): void => {
     const cancelJobs = (queue: QueueName): number => jobs?.cancelWaiting(queue) ?? 0;
@@ -100,7 +112,6 @@ export async function startWorker(
 
   // The worker must be registered before it takes any work, because the work of a worker presumed dead is
   // dispatched again.
-  const taking = new TakingWatch();
   const { catalog, embeddings, tally, routing } = dependencies;
   const heldSources = { catalog, runs, embeddings, tally, limiter: routing.limiter };
   const heartbeat = await startHeartbeat({
@@ -147,17 +158,6 @@ export async function startWorker(
     faults,
     log,
   });
-  const isReady = (): boolean => !isStopping && queues.every((queue) => taking.isTaking(queue));
-  const operatorServer =
-    config.metricsPort === null
-      ? null
-      : await startOperatorServer({
-          config,
-          port: config.metricsPort,
-          metrics,
-          isReady,
-          log,
-        });
   const metricsUrl = operatorServer === null ? {} : { metricsUrl: `${operatorServer.url}/metrics` };
   log.info({ workerId, queues, concurrency, ...metricsUrl }, 'worker ready');
 
@@ -182,6 +182,18 @@ export async function startWorker(
       await handedBack;
     },
   };
+}
+
+/**
+ * Called before the worker takes any work, which would be lost if it had to exit because the port is in use.
+ * @returns null if there is no port
+ */
+async function listenToOperator(
+  config: Config,
+  parts: Pick<OperatorServerOptions, 'metrics' | 'isReady' | 'log'>,
+): Promise<OperatorServer | null> {
+  if (config.metricsPort === null) return null;
+  return await startOperatorServer({ config, port: config.metricsPort, ...parts });
 }
 
 interface ControlOptions {

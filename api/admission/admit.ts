@@ -92,6 +92,7 @@ export async function admit<P extends Placement>(
     claimHash: claim?.keyHash ?? null,
     wantsFacts: true,
     ...(isResumable && { isResumable }),
+    ...(!respondsAsync && { wantsFacts: true }),
   };
   const admission: AdmissionRequest = {
     requestId,

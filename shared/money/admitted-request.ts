@@ -25,6 +25,8 @@ export interface AdmittedRequest {
   readonly wantsFacts?: true;
   /** Set for a stream that continues without its reader. It stays stored for a while, so that it can be resumed. */
   readonly isResumable?: true;
+  /** Set by an api process that reads `facts` frames. Those of release 0.1.0 would exit at one. */
+  readonly wantsFacts?: true;
   /** For a durable job that a worker has taken: the number of this attempt. Absent in all other requests. */
   readonly jobAttempt?: number;
   /** For a durable job: whether it reserves a free request instead of money. */

@@ -5,7 +5,14 @@ import { isLoopbackAddress, isLoopbackHost } from '../platform/runtime/address-c
 import { hasBearerToken } from './operator-token.ts';
 
 /** Headers that proxies add. A request with one of them comes from another machine, whatever address connects. */
-const proxyHeaders = ['x-forwarded-for', 'forwarded', 'via'] as const;
+const proxyHeaders = [
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'forwarded',
+  'via',
+] as const;
 
 /**
  * Decides who may read the metrics of a process: whoever has the token. If none is set, those who connect from the same
@@ -27,9 +34,11 @@ export function checkMetricsAccess(
     });
   }
   const isProxied = trustProxy || proxyHeaders.some((name) => headers[name] !== undefined);
-  // A page of another site can connect to this machine under a name of its own.
+  // A page of another site can connect to this machine, under a name of its own or, if CORS_ORIGINS allows it, as itself.
   const host = (headers.host ?? '').replace(/:\d*$/, '');
-  if (!isProxied && isLoopbackHost(host) && isLoopbackAddress(socket.remoteAddress ?? '')) return;
+  const isOfPage = headers.origin !== undefined;
+  if (!isProxied && !isOfPage && isLoopbackHost(host) && isLoopbackAddress(socket.remoteAddress ?? ''))
+    return;
   throw new AppError('forbidden', {
     message:
       'Without a METRICS_TOKEN, only connections of the same machine may read the metrics. Set METRICS_TOKEN, and send it as "Authorization: Bearer <METRICS_TOKEN>".',

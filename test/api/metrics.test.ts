@@ -1,5 +1,9 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'ava';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
+import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 import { startWorker } from '../../workers/worker.ts';
 import { captureLog } from '../support/captured-log.ts';
 import { allQueues, useStack, type TestStack } from '../support/stack.ts';
@@ -95,8 +99,12 @@ test('without a token, only this machine may read the metrics, and no proxy', as
     { 'x-forwarded-for': '203.0.113.7' },
     { forwarded: 'for=203.0.113.7' },
     { via: '1.1 proxy' },
+    { 'x-real-ip': '203.0.113.7' },
+    { 'x-forwarded-proto': 'https' },
     // A page can connect to this machine under a name of its own.
     { host: 'attacker.example' },
+    // With CORS_ORIGINS=* it could read the response.
+    { origin: 'https://attacker.example' },
   ])
     t.is(await readStatus(stack, { headers }), 403, JSON.stringify(headers));
   const behindProxy = await useStack(t, { workers: [], env: { TRUST_PROXY: 'on' } });
@@ -140,4 +148,16 @@ test('calls to vendors, tokens and roubles are counted by the worker', async (t)
   t.is(value('tokens_total{model="demo-echo",kind="prompt"}'), usage.prompt_tokens);
   t.is(value('tokens_total{model="demo-echo",kind="completion"}'), usage.completion_tokens);
   t.true(Math.abs((value('cost_roubles_total{model="demo-echo"}') ?? 0) - usage.cost_request) < 1e-9);
+});
+
+test('a worker whose METRICS_PORT is in use exits before it takes any work', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const stack = await useStack(t, { workers: [], env: { METRICS_PORT: String(port) } });
+  await t.throwsAsync(startWorker(stack.config, stack.env, captureLog().log, allQueues), {
+    instanceOf: ConfigError,
+  });
+  t.is((await new WorkerRegistryStore(stack.redis).findAlive('chat')).size, 0);
 });

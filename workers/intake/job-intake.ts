@@ -90,7 +90,7 @@ export class JobIntake implements Running {
   /** Cancels the jobs of a queue that wait in this worker for a call slot. @returns how many */
   cancelWaiting(queue: QueueName): number {
     const waiting = [...this.#active.values()].filter(
-      ({ line, hasBegun }) => line.queue === queue && !hasBegun,
+      ({ line, hasBegun, isAborted }) => line.queue === queue && !hasBegun && !isAborted,
     );
     for (const { taken } of waiting) this.#options.runs.fail(taken.id, new JobCancelled());
     return waiting.length;

@@ -45,6 +45,11 @@ export class JobRun {
     return this.#startedAtMs !== null;
   }
 
+  /** Whether it is being ended, because the job is cancelled or another worker has it. */
+  get isAborted(): boolean {
+    return this.#options.signal.aborted;
+  }
+
   /**
    * Marks the job as active, before a vendor is called.
    * @throws the signal's reason if the job must not run

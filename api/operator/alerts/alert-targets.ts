@@ -80,6 +80,7 @@ function createMailTarget({ to, from, smtpUrl }: MailTargetOptions): AlertTarget
   return {
     name: 'mail',
     async send({ subject, body }, signal) {
+      signal.throwIfAborted();
       const client = createSmtpClient({ url: smtpUrl, maxConnections: 1, timeouts: mailTimeouts });
       const close = (): void => client.close();
       signal.addEventListener('abort', close, { once: true });

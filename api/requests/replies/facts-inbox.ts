@@ -19,8 +19,9 @@ export class FactsInbox {
     this.#expected.set(requestId, { onFacts, onEnd: null, timer: null });
   }
 
-  /** Call this when the response has ended, unless the facts are still wanted. */
+  /** Call this when there will be no facts, or nobody wants them. Ends the wait if the caller has left. */
   forget(requestId: string): void {
+    this.end(requestId);
     this.#expected.delete(requestId);
   }
 

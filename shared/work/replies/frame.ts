@@ -8,7 +8,8 @@ import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
  * - `offered` announces a result too large for one frame; it is sent as `piece`s on demand
  * - `stored` says where a stored result is
  * - `moved` replaces stored frames that are now in the object store
- * - `facts` says what was done for the request; it has no number, and losing it does no harm
+ * - `facts` says what was done for the request; it has no number, losing it does no harm, and only requests that want it get
+ *   it
  * - `mark` belongs to no request: it requests an acknowledgement of everything before it
  */
 export const frameKinds = [

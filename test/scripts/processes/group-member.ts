@@ -10,5 +10,9 @@ const duration = metrics.histogram({ name: 'request_duration_seconds', help: 'Ti
 for (let i = 0; i < requests; i++) duration.observe(i);
 metrics.gauge({ name: 'memory_budget_held_bytes', help: 'Memory.' }, []).set(requests);
 metrics.gauge({ name: 'queue_waiting', help: 'Of the store.', aggregator: 'first' }, []).set(5);
+// One that has counted nothing has not looked yet.
+metrics
+  .gauge({ name: 'ledger_lag_seconds', help: 'Of the store.', aggregator: 'first' }, [])
+  .set(requests === 0 ? NaN : 7);
 answerQuestions(process, { metrics: () => metrics.readJson() });
 process.on('disconnect', () => process.exit());

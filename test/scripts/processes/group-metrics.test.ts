@@ -40,6 +40,14 @@ test('counters and gauges of processes are summed, what describes the build or a
   t.regex(group.contentType, /^text\/plain; version=0\.0\.4/);
 });
 
+test('what a process does not know is what another one knows, and is not shown if none does', async (t) => {
+  const group = new GroupMetrics('api');
+  await startMember(t, group, 0);
+  t.is(read(await group.write(), 'ledger_lag_seconds'), null);
+  await startMember(t, group, 1);
+  t.is(read(await group.write(), 'ledger_lag_seconds'), 7);
+});
+
 test('what a process had counted stays in the sums when it is gone, its gauges do not', async (t) => {
   const group = new GroupMetrics('worker');
   await startMember(t, group, 3);

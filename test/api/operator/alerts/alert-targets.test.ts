@@ -79,6 +79,14 @@ test('a mail goes straight to the mail server, as plain text', async (t) => {
   await t.throwsAsync(target!.send(alert, signal));
 });
 
+test('a process that stops begins no mail', async (t) => {
+  const mailbox = await useMailbox(t);
+  const config = { alerts: { webhookUrl: null, email: 'ops@example.com' }, smtpUrl: mailbox.url, mailFrom };
+  const [target] = createTargets(config, captureLog().log);
+  await t.throwsAsync(target!.send(alert, AbortSignal.abort(new Error('stops'))), { message: 'stops' });
+  t.is(mailbox.attempts, 0);
+});
+
 test('an address for alerts without a mail server is a warning at the start', (t) => {
   const { log, lines } = captureLog();
   const alerts = { webhookUrl: 'http://127.0.0.1:9/', email: 'ops@example.com' };
