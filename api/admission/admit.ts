@@ -90,7 +90,6 @@ export async function admit<P extends Placement>(
     promptTokens,
     user,
     claimHash: claim?.keyHash ?? null,
-    wantsFacts: true,
     ...(isResumable && { isResumable }),
     ...(!respondsAsync && { wantsFacts: true }),
   };

@@ -21,8 +21,6 @@ export interface AdmittedRequest {
    * With a key, the response stays stored after the connection ends, so that a retry with the same key gets it.
    */
   readonly claimHash: string | null;
-  /** Set by api processes that read `facts` frames. Those of an earlier version would take them for broken ones. */
-  readonly wantsFacts?: true;
   /** Set for a stream that continues without its reader. It stays stored for a while, so that it can be resumed. */
   readonly isResumable?: true;
   /** Set by an api process that reads `facts` frames. Those of release 0.1.0 would exit at one. */
