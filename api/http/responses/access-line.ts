@@ -59,12 +59,14 @@ export interface Access {
   readonly facts?: RequestFacts | undefined;
   /** Whether the response is that of an earlier request. */
   readonly isReplay?: boolean | undefined;
+  /** Of its span, if it is traced. */
+  readonly traceId?: string | undefined;
 }
 
 /** Writes the access log line of a response. It contains no text of the caller beyond its path, method and field names. */
 export function logAccess(log: Pick<Logger, 'info'>, access: Access): void {
   const { requestId, method, path, response, durationMs, reason } = access;
-  const { accountId, model, firstOutputMs, facts, isReplay } = access;
+  const { accountId, model, firstOutputMs, facts, isReplay, traceId } = access;
   const line = {
     requestId,
     method: method === null ? null : shorten(method),
@@ -80,6 +82,7 @@ export function logAccess(log: Pick<Logger, 'info'>, access: Access): void {
     ...(firstOutputMs !== undefined && { firstTokenMs: Math.round(firstOutputMs) }),
     ...(facts !== undefined && describeFacts(facts)),
     ...(isReplay === true && { isReplay }),
+    ...(traceId !== undefined && { traceId }),
   };
   log.info(line, 'request');
 }
