@@ -14,6 +14,7 @@ import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.
 import { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { within } from '../shared/platform/runtime/within.ts';
+import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
 import { StatsCache } from './endpoints/public/stats-cache.ts';
 import type { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
@@ -65,6 +66,7 @@ export interface ServicesParts {
   readonly responseMemory: FairBudget;
   readonly requestStatsStore: RequestStatsStore;
   readonly options: ApiOptions;
+  readonly tracing: Tracing | null;
   readonly log: Logger;
 }
 
@@ -76,8 +78,8 @@ export interface RunningServices {
 
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
-  const { config, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore, options, log } =
-    parts;
+  const { config, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore } = parts;
+  const { options, tracing, log } = parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
@@ -90,6 +92,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     metrics,
     writeMetrics,
     requestMetrics: new RequestMetrics(metrics),
+    tracing,
     demand: new RecentReading('reading the demand', () => readDemand({ redis, catalog })),
     system: new SystemReader({ redis, mongo, objects, catalog, workers: dispatch.workers }),
     isStopping: false,

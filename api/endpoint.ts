@@ -1,6 +1,8 @@
 import type { Static, TSchema } from 'typebox';
 import type { Operation } from '../shared/contract/operation.ts';
+import { fullPathOf } from './description/describe-operation.ts';
 import { meterWork } from './http/middleware/meter-work.ts';
+import { traceRequest } from './http/middleware/trace-request.ts';
 import { validate } from './http/middleware/validate.ts';
 import type { ApiContext, ApiMiddleware } from './http/request/context.ts';
 import type { Services } from './services.ts';
@@ -55,6 +57,9 @@ export const createStack = (
   services: Services,
 ): ApiMiddleware[] => [
   noteOperation(operation),
+  ...(services.tracing !== null && operation.modelTypes !== undefined
+    ? [traceRequest(services.tracing, operation, fullPathOf(operation))]
+    : []),
   ...[
     ...steps.map((createStep) => createStep(services, operation)),
     validate(operation),

@@ -15,6 +15,7 @@ import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
+import { openTracing } from '../shared/platform/tracing/open-tracing.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import { openStores } from '../shared/stores/open-stores.ts';
 import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
@@ -59,6 +60,7 @@ export async function startApi(
 ): Promise<RunningApi> {
   const options = { ...defaultApiOptions, ...overrides };
   const metrics = new ProcessMetrics({ role: 'api', version: productVersion, build: productBuild });
+  const tracing = await openTracing(config.tracing, 'api', log);
   const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, hotAccounts, catalog } = stores;
   processGroup?.shareMetrics(metrics);
@@ -84,6 +86,7 @@ export async function startApi(
     responseMemory,
     requestStatsStore,
     options,
+    tracing,
     log,
   });
   const { services } = runningServices;
@@ -128,7 +131,7 @@ export async function startApi(
       catalog.close();
       await requestStats.stop();
       await runningServices.close();
-      await stores.close();
+      await Promise.all([stores.close(), tracing?.stop()]);
     },
   };
 }

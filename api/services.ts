@@ -14,6 +14,7 @@ import type { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { RedisClient } from '../shared/platform/redis/redis-client.ts';
 import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
+import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { MongoConnection } from '../shared/platform/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/platform/storage/object-store.ts';
 import type { StatsCache } from './endpoints/public/stats-cache.ts';
@@ -61,6 +62,8 @@ export interface Services extends Dispatch {
    */
   readonly writeMetrics: () => Promise<string>;
   readonly requestMetrics: RequestMetrics;
+  /** Null unless traces are exported. */
+  readonly tracing: Tracing | null;
   /** What waits and runs in all processes together. */
   readonly demand: RecentReading<Demand>;
   /** The state of the stores and the workers. */

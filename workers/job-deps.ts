@@ -5,6 +5,7 @@ import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { ResponseStore } from '../shared/work/replies/response-store.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
+import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import { UsageMetrics } from '../shared/ledger/usage-metrics.ts';
 import { CallMetrics } from './routing/call-metrics.ts';
@@ -50,6 +51,7 @@ export function createJobDeps(
   responseMemoryBytes: number | undefined,
   faults: Faults,
   metrics: ProcessMetrics,
+  tracing: Tracing | null,
   log: Logger,
 ): RunningDeps {
   const upstreams = new UpstreamPool(log);
@@ -63,7 +65,13 @@ export function createJobDeps(
     return model === undefined ? null : queueOfModel(model.type);
   };
   const tally = new CallTally();
-  const routing: Routing = { upstreams, limiter, tally, onCallEnded: (call) => callMetrics.note(call) };
+  const routing: Routing = {
+    upstreams,
+    limiter,
+    tally,
+    onCallEnded: (call) => callMetrics.note(call),
+    tracing,
+  };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);
   const requestStats = new RequestStatsRecorder(new RequestStatsStore(redis), log);
@@ -100,6 +108,7 @@ export function createJobDeps(
     reencodeImage: createImageReencoder(decoders),
     responseMemory,
     faults,
+    tracing,
     log,
     workerId,
     handBackCalls: () => limiter.handBack(),

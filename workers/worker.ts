@@ -16,6 +16,7 @@ import { productBuild, productVersion } from '../shared/platform/runtime/product
 import type { Running } from '../shared/platform/runtime/lifecycle.ts';
 import { runInBackground } from '../shared/platform/runtime/run-in-background.ts';
 import type { Logger } from '../shared/platform/runtime/logger.ts';
+import { openTracing } from '../shared/platform/tracing/open-tracing.ts';
 import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import type { WorkerState } from '../shared/operator/worker-state.ts';
 import { openStores, type Stores } from '../shared/stores/open-stores.ts';
@@ -62,6 +63,7 @@ export async function startWorker(
   const workerId = randomUUID();
   const { queues, concurrency, responseMemoryBytes, healthFile } = options;
   const metrics = new ProcessMetrics({ role: 'worker', version: productVersion, build: productBuild });
+  const tracing = await openTracing(config.tracing, 'worker', log);
   const stores = await openStores(config, env, log, metrics);
   const { redis, subscriber, connect } = stores;
   let isStopping = false;
@@ -74,7 +76,7 @@ export async function startWorker(
     },
   );
   const faults = new Faults(log);
-  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, metrics, log);
+  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, metrics, tracing, log);
   const runs = new WorkerRuns(queues);
   const runsByQueue = runs.byQueue;
   let jobs: RunningJobIntake | null = null;
@@ -171,7 +173,7 @@ export async function startWorker(
       await maintenance.stop();
       await dependencies.stop();
       await operatorServer?.stop();
-      await stores.close();
+      await Promise.all([stores.close(), tracing?.stop()]);
     },
     async handBack() {
       // Settling cancelled jobs takes a moment; the other steps do not wait for it.

@@ -66,7 +66,7 @@ export async function admit<P extends Placement>(
   estimate: Estimate,
   place: (request: AdmittedRequest) => P | null = () => null,
 ): Promise<Admitted<P> | Attached> {
-  const { requestId, preAdmission } = context.state;
+  const { requestId, preAdmission, span } = context.state;
   const holder = keyHolderOf(context);
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
@@ -92,6 +92,7 @@ export async function admit<P extends Placement>(
     claimHash: claim?.keyHash ?? null,
     ...(isResumable && { isResumable }),
     ...(!respondsAsync && { wantsFacts: true }),
+    ...(span !== undefined && { trace: span.traceparent }),
   };
   const admission: AdmissionRequest = {
     requestId,

@@ -90,6 +90,8 @@ export interface CatalogUpstream {
   readonly imageUrls: 'pass' | 'fetch';
   /** How long a stream is still read for its usage after the caller disconnects. Zero ends it immediately. */
   readonly disconnectGraceMs: number;
+  /** Whether the vendor gets the `traceparent` of the span of each call. */
+  readonly sendsTraceparent: boolean;
 }
 
 /**
@@ -212,6 +214,7 @@ export const UpstreamEntry = Type.Object({
   imageUrls: Type.Optional(StringEnum(['pass', 'fetch'])),
   // A stopping worker has 28 s for everything it runs.
   disconnectGraceMs: Type.Integer({ minimum: 0, maximum: 20_000, default: 2_000 }),
+  traces: StringEnum(['on', 'off'], { default: 'off' }),
 });
 export type UpstreamEntry = Static<typeof UpstreamEntry>;
 

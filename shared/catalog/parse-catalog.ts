@@ -219,5 +219,6 @@ function buildUpstream(
     maxBatchTokens: entry.maxBatchTokens ?? batch.maxBatchTokens ?? rules.maxBatchTokens,
     imageUrls: entry.imageUrls ?? rules.imageUrls,
     disconnectGraceMs: entry.disconnectGraceMs,
+    sendsTraceparent: entry.traces === 'on',
   };
 }

@@ -29,6 +29,8 @@ export interface AdmittedRequest {
   readonly jobAttempt?: number;
   /** For a durable job: whether it reserves a free request instead of money. */
   readonly isFree?: boolean;
+  /** The `traceparent` of its span in the api process, if it is traced. */
+  readonly trace?: string;
 }
 
 /** Whether a request's response stays stored after its connection ends. */

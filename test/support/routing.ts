@@ -30,6 +30,7 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     maxBatchTokens: 300_000,
     imageUrls: 'pass',
     disconnectGraceMs: 2_000,
+    sendsTraceparent: false,
   };
   return {
     id,

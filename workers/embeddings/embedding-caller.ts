@@ -4,7 +4,9 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import type { CallClass } from '../../shared/work/queue/call-class.ts';
-import { callRoute, type CallObserver, type GrantedCall, type Routing } from '../routing/call-route.ts';
+import type { CallObserver } from '../routing/call-observer.ts';
+import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
+import type { CallSpan } from '../routing/call-span.ts';
 import { RequestFailures } from '../routing/request-failures.ts';
 import {
   type EmbeddingResponse,
@@ -81,6 +83,7 @@ export class EmbeddingCaller {
     return await callRoute(this.#dependencies.routing, {
       accountIds,
       model: model.id,
+      operation: 'embeddings',
       routes: model.routes,
       waitLimits,
       get callClass() {
@@ -108,7 +111,7 @@ export class EmbeddingCaller {
         inputs = inputs.filter((input) => input.isNeeded);
         if (inputs.length === 0) throw new NobodyWaiting();
         granted.setServedAccounts(new Set(inputs.map(({ accountId }) => accountId)));
-        return await this.#embed(model, upstream, target, inputs);
+        return await this.#embed(model, upstream, target, inputs, granted.span ?? null);
       },
     });
   }
@@ -119,6 +122,7 @@ export class EmbeddingCaller {
     upstream: Upstream,
     target: UpstreamTarget,
     inputs: readonly PendingInput[],
+    span: CallSpan | null,
   ): Promise<readonly PendingInput[]> {
     const { log, media, vectorCache } = this.#dependencies;
     if (upstream.embed === undefined) {
@@ -134,8 +138,10 @@ export class EmbeddingCaller {
       log,
       media: createMediaLoader(media, { accountId, deadlineAtMs: Infinity }),
       recalled: new Map(),
+      traceparent: span === null ? null : span.sentTraceparent,
     };
     const response = await upstream.embed(target, call, context);
+    span?.noteUsage({ promptTokens: response.promptTokens });
     checkLength(response, dimensions ?? model.dimensions?.default ?? null);
     const bufferRef = response.release === null ? null : new BufferRef(response.release);
     bufferRef?.take();

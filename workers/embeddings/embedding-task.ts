@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { CallClass } from '../../shared/work/queue/call-class.ts';
-import type { CallObserver } from '../routing/call-route.ts';
+import type { CallObserver } from '../routing/call-observer.ts';
 import { isServerError } from '../routing/retry-policy.ts';
 import { UpstreamError } from '../upstreams/upstream.ts';
 import type { Dimensions } from './waiting-inputs.ts';

@@ -12,6 +12,7 @@ import { runInBackground } from '../../shared/platform/runtime/run-in-background
 import { notSettled, type JobDeps, type RequestRun } from '../runs/job-context.ts';
 import { runChat } from '../runs/run-chat.ts';
 import { RunFacts } from '../runs/run-facts.ts';
+import { startRunSpan } from '../runs/run-span.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { BlockingWait } from './blocking-wait.ts';
 import { readStoredJob } from './read-stored-job.ts';
@@ -127,7 +128,9 @@ async function runItem(options: ChatIntakeOptions, text: string): Promise<void> 
   // The api process has already responded to the caller and released the reservation.
   if (Date.now() > deadlineAtMs) return;
   const reply = new ReplyWriter(publisher, replyChannel, request, attempt);
-  const run = { ...runs.start(request, replyChannel, attempt), reply, facts: new RunFacts(request) };
+  const span = startRunSpan(dependencies.tracing, 'chat', request);
+  const facts = new RunFacts(request, span);
+  const run = { ...runs.start(request, replyChannel, attempt), reply, facts };
   const log = createLazyChild(dependencies.log, { requestId });
   // Accept the request before reading a large body, which may have to wait for memory. Otherwise the request would
   // be presumed lost.
@@ -146,6 +149,7 @@ async function runItem(options: ChatIntakeOptions, text: string): Promise<void> 
     log.error({ err: error }, 'settling a chat failed');
     reply.error(notSettled);
   } finally {
+    span?.end();
     run.end();
   }
 }

@@ -19,6 +19,7 @@ import {
 import { runChat } from '../runs/run-chat.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';
 import { RunFacts } from '../runs/run-facts.ts';
+import { startRunSpan } from '../runs/run-span.ts';
 import { runImage } from '../runs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { JobRun } from './job-run.ts';
@@ -243,11 +244,13 @@ export class JobIntake implements Running {
         return;
       }
       const reply = new ReplyWriter(publisher, noChannel, running, attempt);
+      const admitted = requestOf(body.job);
+      const span = startRunSpan(dependencies.tracing, line.queue, admitted, attempt);
       const request: RequestRun = {
         ...started,
         reply,
         log,
-        facts: new RunFacts(requestOf(body.job)),
+        facts: new RunFacts(admitted, span),
         begin: () => run.begin(),
         progress: (done) => run.progress(done),
       };
@@ -255,6 +258,7 @@ export class JobIntake implements Running {
         await runJob(dependencies, body.job, taken, request);
         await publisher.sent();
       } finally {
+        span?.end();
         body.memory?.release();
       }
     } catch (error) {

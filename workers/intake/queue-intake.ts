@@ -19,6 +19,7 @@ import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { JobDeps, RequestRun } from '../runs/job-context.ts';
 import { runEmbedding } from '../runs/run-embedding.ts';
 import { RunFacts } from '../runs/run-facts.ts';
+import { startRunSpan } from '../runs/run-span.ts';
 import { runImage } from '../runs/run-image.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { closeBullWorker } from './close-bull-worker.ts';
@@ -96,7 +97,10 @@ async function runItem(options: QueuedIntakeOptions, bullJob: BullJob<QueuedItem
     // its callers would wait forever.
     await options.publisher.sent();
   } finally {
-    for (const run of openedRuns) run.end();
+    for (const run of openedRuns) {
+      run.facts.span?.end();
+      run.end();
+    }
   }
 }
 
@@ -128,11 +132,12 @@ async function runStored(
 
 /** Opens a run for each request. A request whose deadline passed while it was queued fails immediately. */
 function openRuns(
-  { dependencies, publisher, runs, bans }: QueuedIntakeOptions,
+  { dependencies, publisher, runs, bans, queue: bullQueue }: QueuedIntakeOptions,
   item: QueuedItem,
   attempt: number,
-): (RequestRun & { end(): void })[] {
+): (RequestRun & { readonly facts: RunFacts; end(): void })[] {
   const nowMs = Date.now();
+  const queue = bullQueue.startsWith('image') ? 'image' : 'embedding';
   return requestsOf(item).map((request) => {
     const { requestId, deadlineAtMs } = request;
     const reply = new ReplyWriter(publisher, item.replyChannel, request, attempt);
@@ -142,7 +147,8 @@ function openRuns(
     else reply.accepted(dependencies.workerId);
     bans.checkStarted(request);
     const log = createLazyChild(dependencies.log, { requestId });
-    return { reply, ...run, log, facts: new RunFacts(request) };
+    const span = startRunSpan(dependencies.tracing, queue, request);
+    return { reply, ...run, log, facts: new RunFacts(request, span) };
   });
 }
 

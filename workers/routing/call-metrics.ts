@@ -1,5 +1,5 @@
 import { secondsBuckets, type ProcessMetrics } from '../../shared/platform/metrics/process-metrics.ts';
-import type { EndedCall } from './call-route.ts';
+import type { EndedCall } from './call-observer.ts';
 
 /** Counts the calls of a worker to vendors. */
 export class CallMetrics {

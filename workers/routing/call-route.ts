@@ -1,18 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError } from '../../shared/contract/errors.ts';
+import type { GenAiOperation } from '../../shared/contract/gen-ai.ts';
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CallSlot } from './acquire-script.ts';
 import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import { listCandidates, type RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import type { Tracing } from '../../shared/platform/tracing/tracing.ts';
 import {
   UpstreamError,
   type AcquireExtraSlot,
-  type UpstreamFailure,
   type Upstream,
   type UpstreamTarget,
 } from '../upstreams/upstream.ts';
+import type { CallEnd, CallObserver, EndedCall } from './call-observer.ts';
+import { CallSpan } from './call-span.ts';
 import type { CallTally } from './call-tally.ts';
 import { toCallerError } from './to-caller-error.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
@@ -23,28 +26,6 @@ import { RequestFailures } from './request-failures.ts';
 import type { RouteLimiter } from './route-limiter.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
-/** How a vendor call ended. `cancelled`: nobody waited for it any more, or this process failed. */
-export type CallEnd = 'success' | 'cancelled' | UpstreamFailure;
-
-/** A vendor call that has ended. */
-export interface EndedCall {
-  /** The catalog's id of the model. */
-  readonly model: string;
-  readonly route: CatalogRoute;
-  readonly callClass: CallClass;
-  readonly end: CallEnd;
-  /** How long it waited for its slot. */
-  readonly waitedMs: number;
-  /** According to `performance.now` (ms). */
-  readonly startedAtMs: number;
-  readonly durationMs: number;
-}
-
-/** Gets the calls that are made for a request. */
-export interface CallObserver {
-  noteCall(call: EndedCall): void;
-}
-
 /** The dependencies of calls. One per worker process. */
 export interface Routing {
   readonly upstreams: UpstreamPool;
@@ -52,6 +33,8 @@ export interface Routing {
   readonly tally?: CallTally;
   /** Called for each vendor call when it has ended. */
   readonly onCallEnded?: (call: EndedCall) => void;
+  /** Null or absent if calls are not traced. */
+  readonly tracing?: Tracing | null;
 }
 
 /** A route's upstream and the target to call there. */
@@ -79,6 +62,8 @@ export interface GrantedCall {
   readonly acquireExtraSlot: AcquireExtraSlot;
   /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
   readonly setServedAccounts: (accountIds: Iterable<string>) => void;
+  /** Null or absent if the call is not traced. */
+  readonly span?: CallSpan | null;
 }
 
 export interface RouteCall<T> {
@@ -86,6 +71,8 @@ export interface RouteCall<T> {
   readonly accountIds: () => Iterable<string>;
   /** The catalog's id of the model. */
   readonly model: string;
+  /** `chat` by default. */
+  readonly operation?: GenAiOperation;
   /** The routes of the model that can serve this request. */
   readonly routes: readonly CatalogRoute[];
   readonly signal: AbortSignal;
@@ -287,7 +274,7 @@ function findMissingOfAll<T>({ upstreams }: Routing, call: RouteCall<T>): (() =>
 type CallResult<T> = { readonly response: T } | { readonly loadMissing: () => Promise<void> };
 
 async function callOnce<T>(
-  { upstreams, limiter, onCallEnded }: Routing,
+  { upstreams, limiter, onCallEnded, tracing = null }: Routing,
   call: RouteCall<T>,
   { slot, waitedMs }: { readonly slot: CallSlot; readonly waitedMs: number },
   failures: RequestFailures,
@@ -295,12 +282,14 @@ async function callOnce<T>(
   const { route, apiKey } = slot.candidate;
   let accountIds: readonly string[] = [slot.accountId];
   const startedAtMs = performance.now();
-  const noteEnd = (end: CallEnd): void => {
+  const span = tracing === null ? null : createSpan(tracing, call, { route, startedAtMs, waitedMs });
+  const noteEnd = (end: CallEnd, status: number | null = null): void => {
     const callClass = call.callClass ?? 'interactive';
     const times = { waitedMs, startedAtMs, durationMs: performance.now() - startedAtMs };
     const ended = { model: call.model, route, callClass, end, ...times };
     onCallEnded?.(ended);
     for (const observer of call.observers?.() ?? []) observer.noteCall(ended);
+    span?.end(end, status);
   };
   failures.count(route.id);
   try {
@@ -322,16 +311,28 @@ async function callOnce<T>(
       setServedAccounts: (shared) => {
         accountIds = [...shared];
       },
+      span,
     });
     if (call.failures === undefined) failures.count();
     limiter.release(slot, 'ok', null, accountIds);
     noteEnd('success');
     return { response };
   } catch (error) {
-    noteEnd(error instanceof UpstreamError ? error.failure : 'cancelled');
+    if (error instanceof UpstreamError) noteEnd(error.failure, error.status);
+    else noteEnd('cancelled');
     releaseFailed({ limiter, failures }, slot, error, accountIds);
     throw error;
   }
+}
+
+const noObservers = (): Iterable<CallObserver> => [];
+
+function createSpan<T>(
+  tracing: Tracing,
+  { operation = 'chat', observers = noObservers }: RouteCall<T>,
+  call: Pick<EndedCall, 'route' | 'startedAtMs' | 'waitedMs'>,
+): CallSpan {
+  return new CallSpan(tracing, { operation, observers, ...call });
 }
 
 function findTarget(upstreams: UpstreamPool, route: CatalogRoute, apiKey: string | null): RouteTarget {

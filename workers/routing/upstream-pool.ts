@@ -35,7 +35,7 @@ export class UpstreamPool {
   get(config: CatalogUpstream): Upstream {
     const knownEntry = this.#entries.get(config.name);
     if (knownEntry?.config === config) return knownEntry.upstream;
-    const { apiKeys: _keys, drops: _drops, ...connectionSettings } = config;
+    const { apiKeys: _keys, drops: _drops, sendsTraceparent: _traces, ...connectionSettings } = config;
     const settings = JSON.stringify(connectionSettings);
     if (knownEntry?.settings === settings) {
       knownEntry.config = config;

@@ -5,6 +5,7 @@ import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import { encodeJson } from '../../shared/encoding/json-pieces.ts';
 import { findServingRoutes } from '../../shared/routing/chat-needs.ts';
 import { callRoute } from '../routing/call-route.ts';
+import type { CallSpan } from '../routing/call-span.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
 import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
@@ -54,6 +55,8 @@ export class Conversation {
   readonly #annotated = new Set<number>();
   readonly #reasoning: ReasoningSaver;
   #response: ChatResponseBuilder | null;
+  /** Of the current attempt, if it is traced. */
+  #callSpan: CallSpan | null = null;
   #finished = false;
   #unsent = '';
   /** Whether the usage has changed since the last frame. */
@@ -129,13 +132,14 @@ export class Conversation {
       hasOutput: () => this.hasOutput,
       observers: () => observersOf(this.#run),
       findMissing: createImageFinder(chatBody, context),
-      attempt: async (upstream, target, { route, reportHealthy, isContested, isKept }) => {
+      attempt: async (upstream, target, { route, reportHealthy, isContested, isKept, span = null }) => {
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         await this.#run.begin?.();
         if (isKept()) await this.#confirmCaller();
         this.#restart();
         this.#meter.start(model, route, log);
+        this.#callSpan = span;
         const isStreamed = isVendorStream(this.#job);
         const call = new CallLifetime(this.#run, {
           route,
@@ -153,8 +157,10 @@ export class Conversation {
         try {
           const sentBody = fillTemperature(chatBody, model, target);
           const isTemperatureAdded = sentBody !== chatBody;
-          const callContext = { ...context, signal: call.signal, onSent, isTemperatureAdded };
+          const traceparent = span === null ? null : span.sentTraceparent;
+          const callContext = { ...context, signal: call.signal, onSent, isTemperatureAdded, traceparent };
           for await (const events of upstream.chat(target, sentBody, isStreamed, callContext)) {
+            if (!hasBegun && isStreamed) span?.noteFirstChunk();
             hasBegun = true;
             for (const event of events) this.#take(event, dependencies);
             this.#flush();
@@ -254,6 +260,7 @@ export class Conversation {
     switch (event.type) {
       case 'usage':
         this.#meter.takeUsage(event);
+        this.#callSpan?.noteUsage(event.usage);
         this.#hasUnsentUsage = true;
         break;
       case 'sources':

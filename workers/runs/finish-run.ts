@@ -6,6 +6,7 @@ import {
 } from '../../shared/work/settlement/finish-request.ts';
 import { toAppError } from '../../shared/contract/errors.ts';
 import { describeFacts } from '../../shared/work/replies/describe-facts.ts';
+import type { Span } from '../../shared/platform/tracing/tracing.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import { describeFailure, type JobDeps, type RequestRun } from './job-context.ts';
 
@@ -15,6 +16,34 @@ import { describeFailure, type JobDeps, type RequestRun } from './job-context.ts
  * @param deliver is not called for a failure
  */
 export async function finishRun(
+  dependencies: JobDeps,
+  run: Pick<RequestRun, 'line' | 'facts' | 'reply' | 'log'>,
+  request: AdmittedRequest,
+  outcome: RequestOutcome,
+  deliver: Deliver,
+): Promise<void> {
+  try {
+    await settleRun(dependencies, run, request, outcome, deliver);
+  } finally {
+    const span = run.facts?.span ?? null;
+    if (span !== null) endRunSpan(span, outcome);
+  }
+}
+
+/** The tokens are those that are settled, unless nothing is charged. */
+function endRunSpan(span: Span, { error, charged, usage }: RequestOutcome): void {
+  span.set({
+    'error.type': error?.code,
+    ...(charged && {
+      'gen_ai.usage.input_tokens': usage.promptTokens,
+      'gen_ai.usage.output_tokens': usage.completionTokens,
+    }),
+  });
+  if (error !== null) span.fail();
+  span.end();
+}
+
+async function settleRun(
   dependencies: JobDeps,
   run: Pick<RequestRun, 'line' | 'facts' | 'reply' | 'log'>,
   request: AdmittedRequest,

@@ -12,12 +12,14 @@ import type { ReplyWriter } from '../replies/reply-writer.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { EndedWork } from '../reporting/ended-work.ts';
 import type { Faults } from '../reporting/faults.ts';
+import type { Tracing } from '../../shared/platform/tracing/tracing.ts';
 import type { ObjectStore } from '../../shared/platform/storage/object-store.ts';
 import type { EmbeddingSchedulers } from '../embeddings/embedding-schedulers.ts';
 import { createMediaLoader, type MediaSources, type RequestMedia } from '../media/media-loader.ts';
 import type { ReencodeImage } from '../media/reencode-image.ts';
 import type { CallClass } from '../../shared/work/queue/call-class.ts';
-import type { CallObserver, Routing } from '../routing/call-route.ts';
+import type { CallObserver } from '../routing/call-observer.ts';
+import type { Routing } from '../routing/call-route.ts';
 import type { CallContext } from '../upstreams/upstream.ts';
 import type { RunFacts } from './run-facts.ts';
 import type { RunMetrics } from './run-metrics.ts';
@@ -45,6 +47,8 @@ export interface JobDeps extends FinishDeps {
   readonly faults: Faults;
   readonly runMetrics?: Pick<RunMetrics, 'note'>;
   readonly endedWork?: Pick<EndedWork, 'note'>;
+  /** Null or absent if nothing is traced. */
+  readonly tracing?: Tracing | null;
   readonly log: Logger;
   readonly workerId: string;
   /** How long a piece of a response is sent again while that fails; half a minute by default. */

@@ -90,6 +90,7 @@ async function callModel(
   return await callRoute(dependencies.routing, {
     accountIds: () => [job.request.accountId],
     model: model.id,
+    operation: 'generate_content',
     routes: findRoutes(model, job, loadedInputs),
     waitLimits,
     callClass: callClassOfRun(run, job.request),
@@ -101,7 +102,7 @@ async function callModel(
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => stream?.hasOutput ?? false,
     observers: () => observersOf(run),
-    attempt: async (upstream, target, { route, isContested, acquireExtraSlot }: GrantedCall) => {
+    attempt: async (upstream, target, { route, isContested, acquireExtraSlot, span = null }: GrantedCall) => {
       if (upstream.generateImages === undefined) {
         throw new UpstreamError('rejected', 'This upstream has no image models.');
       }
@@ -124,11 +125,13 @@ async function callModel(
             ...context,
             callerSignal: run.signal,
             acquireExtraSlot,
+            traceparent: span === null ? null : span.sentTraceparent,
             onSent: () => requestedImages.recordSent(),
             onRejected: () => requestedImages.recordRejected(),
             ...(run.progress && { onProgress: run.progress }),
           },
         );
+        if (response.usage !== null) span?.noteUsage(response.usage);
         const billedMs = Math.round(requestedImages.elapsedMs);
         return { ...(await reencodeOutputs(reencoding, response)), billedMs };
       } catch (error) {

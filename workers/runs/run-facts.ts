@@ -1,10 +1,12 @@
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
+import type { Span } from '../../shared/platform/tracing/tracing.ts';
 import type { RequestFacts } from '../../shared/work/replies/request-facts.ts';
 import type { Receipt, RequestOutcome } from '../../shared/work/settlement/finish-request.ts';
-import type { CallObserver, EndedCall } from '../routing/call-route.ts';
+import type { CallObserver, EndedCall } from '../routing/call-observer.ts';
 
-/** Gathers what is done for a request, for the access line of its response and for the metrics. */
+/** Gathers what is done for a request, for the access line of its response, the metrics, and its trace. */
 export class RunFacts implements CallObserver {
+  readonly span: Span | null;
   /** According to `performance.now`. */
   readonly #admittedAtMs: number;
   #upstream: string | null = null;
@@ -12,7 +14,9 @@ export class RunFacts implements CallObserver {
   #queueWaitMs: number | null = null;
   #upstreamMs = 0;
 
-  constructor({ admittedAtMs }: Pick<AdmittedRequest, 'admittedAtMs'>) {
+  /** @param span of the run; null if it is not traced */
+  constructor({ admittedAtMs }: Pick<AdmittedRequest, 'admittedAtMs'>, span: Span | null = null) {
+    this.span = span;
     this.#admittedAtMs = performance.now() - (Date.now() - admittedAtMs);
   }
 

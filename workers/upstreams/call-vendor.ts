@@ -40,12 +40,14 @@ export async function callVendor(
   const body =
     call.body instanceof RequestBody ? call.body : await encodeJsonBody(call.body, context.accountId);
   const { contentType, length, pieces } = body;
+  const { traceparent = null } = context;
   const response = await client.post({
     path: call.path,
     headers: {
       'content-type': contentType,
       'content-length': String(length),
       'user-agent': 'model-gateway',
+      ...(traceparent !== null && { traceparent }),
       ...call.headers,
     },
     // Encrypting a large body in one piece would block the event loop as well.

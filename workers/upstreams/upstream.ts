@@ -51,6 +51,8 @@ export interface CallContext {
   readonly callerSignal?: AbortSignal;
   /** Acquires a slot for another call in parallel. If omitted, such calls need no slot. */
   readonly acquireExtraSlot?: AcquireExtraSlot;
+  /** Sent to the vendor as its header; null or absent if it gets none. */
+  readonly traceparent?: string | null;
   /** Called when one of several calls has ended, with the progress from 0 to 1. */
   readonly onProgress?: (done: number) => void;
 }

@@ -5,6 +5,7 @@ import { createTimeOrderedId } from '../../../shared/platform/runtime/time-order
 import { findCallerAddress } from '../callers/caller-address.ts';
 import { wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import { logAccess } from '../responses/access-line.ts';
+import { endRequestSpan } from '../responses/request-span.ts';
 import type { RequestMetrics } from '../responses/request-metrics.ts';
 import type { FactsInbox } from '../../requests/replies/facts-inbox.ts';
 import type { ApiMiddleware } from '../request/context.ts';
@@ -50,13 +51,20 @@ export function requestContext(
         !isWhole && wasResetForUnreadResponse(context.req.socket)
           ? 'client did not read the response'
           : undefined;
+      if (state.span !== undefined) {
+        const { holder, model, error, isBroken, isReplay } = state;
+        const response = { status, isWhole, error, isBroken };
+        endRequestSpan(state.span, { requestId, accountId: holder?.accountId, model, response, isReplay });
+      }
       const report = (): void => {
         const { operation, model, error, isBroken, holder, isReplay, facts: done, firstOutputAtMs } = state;
         const firstOutputMs = firstOutputAtMs === undefined ? undefined : firstOutputAtMs - startedAtMs;
         const response = { status, isWhole, error, isBroken };
         const ended = { operation, model, response, durationMs, firstOutputMs, facts: done };
         metrics?.note(ended);
-        logAccess(log, { ...ended, requestId, method, path, reason, accountId: holder?.accountId, isReplay });
+        const { traceId } = state.span ?? {};
+        const accountId = holder?.accountId;
+        logAccess(log, { ...ended, requestId, method, path, reason, accountId, isReplay, traceId });
       };
       // What a request costs whose caller has left is known when its worker has settled it.
       if (!isWhole && facts !== undefined && state.facts === undefined) {

@@ -5,6 +5,7 @@ import type { PreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import type { WebSession } from '../../../shared/account-area/web-models.ts';
+import type { Span } from '../../../shared/platform/tracing/tracing.ts';
 import type { RequestFacts } from '../../../shared/work/replies/request-facts.ts';
 import type { JobView } from '../../jobs/job-text.ts';
 import type { ModelRequestOptions } from './model-request-options.ts';
@@ -19,6 +20,8 @@ export interface RequestState {
    * Aborts with `job_cancelled` when the response is closed: the client has disconnected, or has received all of it.
    */
   signal: AbortSignal;
+  /** Set for a request to a model that is traced. */
+  span?: Span;
   /** What a worker did for the request. Set shortly before the end of its response. */
   facts?: RequestFacts;
   /** Whether the response is that of an earlier request with the same Idempotency-Key. */

@@ -61,6 +61,8 @@ export interface Access {
   readonly facts?: RequestFacts | undefined;
   /** Whether the response is that of an earlier request. */
   readonly isReplay?: boolean | undefined;
+  /** Of its span, if it is traced. */
+  readonly traceId?: string | undefined;
 }
 
 /** What programs ask every few seconds. Their successes would hide everything else. */
@@ -69,7 +71,7 @@ const routine: ReadonlySet<string> = new Set(['getLiveness', 'getReadiness', 'ge
 /** Writes the access log line of a response. It contains no text of the caller beyond its path, method and field names. */
 export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): void {
   const { requestId, method, path, response, durationMs, reason } = access;
-  const { accountId, operation, model, firstOutputMs, facts, isReplay } = access;
+  const { accountId, operation, model, firstOutputMs, facts, isReplay, traceId } = access;
   const line = {
     requestId,
     method: method === null ? null : shorten(method),
@@ -85,6 +87,7 @@ export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): 
     ...(firstOutputMs !== undefined && { firstTokenMs: Math.round(firstOutputMs) }),
     ...(facts !== undefined && describeFacts(facts)),
     ...(isReplay === true && { isReplay }),
+    ...(traceId !== undefined && { traceId }),
   };
   const isRoutine = operation !== undefined && routine.has(operation.operationId) && line.status === 200;
   log[isRoutine ? 'debug' : 'info'](line, 'request');

@@ -13,6 +13,7 @@ import type { LogFormat } from '../runtime/logger.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
 import { readNoGrantDomains } from './no-grant-domains.ts';
 import { toServerUrl } from './server-url.ts';
+import { readPairs, readTracingConfig, samplerNames, type TracingConfig } from './tracing-config.ts';
 import { stripTrailing } from '../runtime/strip-trailing.ts';
 
 const OnOff = (byDefault: 'on' | 'off') => StringEnum(['on', 'off'], { default: byDefault });
@@ -74,6 +75,15 @@ export const Environment = Type.Object({
   MAX_BATCH_LINES: Type.Integer({ default: 50_000, minimum: 1, maximum: 1_000_000 }),
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Address('http-url'),
+  OTEL_EXPORTER_OTLP_HEADERS: Type.Optional(Type.String()),
+  OTEL_EXPORTER_OTLP_TIMEOUT: Type.Integer({ default: 10_000, minimum: 1, maximum: 600_000 }),
+  OTEL_BSP_SCHEDULE_DELAY: Type.Integer({ default: 5_000, minimum: 1, maximum: 600_000 }),
+  OTEL_SERVICE_NAME: Type.Optional(Type.String()),
+  OTEL_RESOURCE_ATTRIBUTES: Type.Optional(Type.String()),
+  OTEL_TRACES_SAMPLER: StringEnum([...samplerNames], { default: 'parentbased_always_on' }),
+  OTEL_TRACES_SAMPLER_ARG: Type.Number({ default: 1, minimum: 0, maximum: 1 }),
+  OTEL_TRUST_TRACEPARENT: OnOff('off'),
 });
 export type Environment = Static<typeof Environment>;
 
@@ -160,6 +170,8 @@ export interface Config {
   };
   /** With `optional`, a code request may omit the captcha token but gets stricter limits. */
   readonly captchaMode: 'on' | 'off' | 'optional';
+  /** Null if no traces are exported. */
+  readonly tracing: TracingConfig | null;
 }
 
 /** The variables that `npm start` writes to `DATA_DIR/endpoints.json` for other processes on this machine. */
@@ -210,6 +222,10 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
     problems.push(
       `SIGNUP_NO_GRANT_DOMAINS ${JSON.stringify(entry)} is not a mail domain: use names such as example.com`,
     );
+  }
+  for (const name of ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_RESOURCE_ATTRIBUTES']) {
+    for (const position of readPairs(values[name] ?? '').wrong)
+      problems.push(`${name} has an entry (number ${position}) that is not name=value, percent-encoded`);
   }
   const weakness = findTokenWeakness(values['ADMIN_TOKEN'] ?? '');
   if (weakness !== null)
@@ -314,6 +330,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       noGrantDomains: readNoGrantDomains(values.SIGNUP_NO_GRANT_DOMAINS ?? '').domains,
     }),
     captchaMode: values.WEB_CAPTCHA,
+    tracing: readTracingConfig(values),
   });
 }
 

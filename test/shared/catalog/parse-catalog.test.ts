@@ -57,6 +57,7 @@ test('a model without options gets every default, and is published with every fi
     maxBatchTokens: 300_000,
     imageUrls: 'pass',
     disconnectGraceMs: 2_000,
+    sendsTraceparent: false,
   });
   t.deepEqual(presentModel(model, true), {
     id: 'first',
