@@ -6,15 +6,17 @@ import { parseItemName } from './item-name.ts';
 import { bullQueues } from './job-kinds.ts';
 import { readyLists } from './ready-queue.ts';
 
-const readyScript = new LuaScript(new URL('./survey-ready.lua', import.meta.url), ['maxRead'], {
+const readyScript = new LuaScript(new URL('./survey-ready.lua', import.meta.url), ['maxRead', 'maxBytes'], {
   itemNames: ['list'],
 });
 const bullScript = new LuaScript(new URL('./survey-bull.lua', import.meta.url), ['maxRead'], {
   itemNames: ['wait', 'prioritized', 'itemPrefix'],
 });
 
-/** Of a queue, or of each of its ends. Items are up to 64 KB, and Redis does nothing else in the meantime. */
+/** Items of a queue, or of each of its ends. */
 const maxRead = 64;
+/** Of each end of a queue whose items are read whole. They have up to 64 KB, and Redis does nothing else in the meantime. */
+const maxBytes = 256 * 1024;
 
 /** Requests with waiting callers that no worker has taken. */
 export interface WaitingRequests {
@@ -35,7 +37,7 @@ interface ReadItem {
 /** Counts the interactive chats that wait for a worker. */
 export async function surveyReady(redis: RedisClient): Promise<WaitingByModel> {
   const items = lanes.map((lane) => ({ list: readyLists[lane] }));
-  const reply = (await readyScript.run(redis, { maxRead }, items)) as [number, number, string[]][];
+  const reply = (await readyScript.run(redis, { maxRead, maxBytes }, items)) as [number, number, string[]][];
   return sum(
     reply.map(([length, blanks, read]) => {
       const known = toPairs(read).map(([model, atMs]) => ({ model, requests: 1, atMs }));

@@ -4,24 +4,33 @@
 -- flat list of model and admission time (ms) of the others.
 
 local maxRead = tonumber(ARGV[1]) -- items of each end that are read
+local maxBytes = tonumber(ARGV[2]) -- of each end that are read, until no more items are: Redis copies items whole
 
 local queues = {}
 for eachKey = 0, #KEYS - 1, 1 do
   local list = KEYS[eachKey + 1] -- list: the queue
   local length = redis.call('LLEN', list)
-  local ranges = {{0, math.min(length, maxRead) - 1}, {math.max(maxRead, length - maxRead), length - 1}}
-  local blanks, read = 0, {}
-  for _, range in ipairs(ranges) do
-    if range[1] <= range[2] then
-      for _, item in ipairs(redis.call('LRANGE', list, range[1], range[2])) do
-        if item == '' then blanks = blanks + 1
-        else
-          -- The request comes before any text of its caller.
-          read[#read + 1] = string.match(item, '"model":"([^"]*)"') or ''
-          read[#read + 1] = string.match(item, '"admittedAtMs":(%d+)') or '0'
-        end
-      end
+  local blanks, read, bytes = 0, {}, 0
+  local function readItem(index)
+    local item = redis.call('LINDEX', list, index)
+    bytes = bytes + #item
+    if item == '' then blanks = blanks + 1
+    else
+      -- The request comes before any text of its caller.
+      read[#read + 1] = string.match(item, '"model":"([^"]*)"') or ''
+      read[#read + 1] = string.match(item, '"admittedAtMs":(%d+)') or '0'
     end
+  end
+  local first = 0
+  while first < math.min(length, maxRead) and bytes < maxBytes do
+    readItem(first)
+    first = first + 1
+  end
+  local last = length - 1
+  bytes = 0
+  while last >= math.max(first, length - maxRead) and bytes < maxBytes do
+    readItem(last)
+    last = last - 1
   end
   queues[#queues + 1] = {length, blanks, read}
 end
