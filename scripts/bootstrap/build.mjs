@@ -58,7 +58,7 @@ function writeBuildId() {
   const hash = createHash('sha256').update(packagesStamp());
   const { include } = JSON.parse(readText(join(root, projects.product)));
   for (const folder of include) {
-    for (const path of [...walk(join(root, folder))].sort())
+    for (const path of [...walk(join(root, folder))].sort((a, b) => (a < b ? -1 : 1)))
       if (/\.(ts|lua)$/.test(path)) hash.update(`${relative(root, path)}\n`).update(readFileSync(path));
   }
   writeFileSync(join(dist, 'build.json'), JSON.stringify({ build: hash.digest('hex').slice(0, 8) }));

@@ -1,6 +1,7 @@
 import type { CatalogStore } from '../../catalog/catalog-store.ts';
 import { callRedis, type RedisClient } from '../../platform/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../../platform/redis/redis-keys.ts';
+import { anyModel } from '../batches/batch-constants.ts';
 import { batchQueueOf, type TurnQueue } from '../jobs/job-line.ts';
 import { JobTurns } from '../jobs/job-turns-store.ts';
 import type { SurveyedModel, TurnSurvey } from '../jobs/running-jobs-script.ts';
@@ -71,7 +72,8 @@ export async function readDemand({ redis, catalog }: DemandSources): Promise<Dem
     const counts = callClass === 'job' ? waiting : (totals.lines.get(turnQueue) ?? new Map<string, number>());
     return mapValues(counts, (count, model) => ({
       count,
-      isTakeable: (waiting.get(model) ?? 0) > 0,
+      // Lines of stopped batches wait under no model.
+      isTakeable: (waiting.get(model) ?? 0) + (waiting.get(anyModel) ?? 0) > 0,
       oldestMs: oldest.get(`${turnQueue} ${model}`) ?? 0,
     }));
   };
