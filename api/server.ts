@@ -37,7 +37,7 @@ import { watchConditions } from './operator/alerts/watch-conditions.ts';
 import type { ProcessGroup } from './process-group.ts';
 import type { Services } from './services.ts';
 
-export interface RunningApi extends Running {
+export interface RunningApi extends Required<Running> {
   /** The origin it listens on, without a trailing slash. */
   readonly url: string;
 }
@@ -113,6 +113,8 @@ export async function startApi(
     setImmediate(loadTokenDecoder);
   }
   const conditions = watchConditions(services, board, options);
+  let closing: Promise<void> | null = null;
+  let handingBack: Promise<void> | null = null;
   log.info({ url }, 'api ready');
 
   return {
@@ -120,7 +122,9 @@ export async function startApi(
     async stop() {
       services.isStopping = true;
       await conditions.stop();
-      await Promise.all([connections.stop(), runningDispatch.drain()]);
+      closing = connections.stop();
+      await runningDispatch.drain(closing);
+      await handingBack;
       await queueBoard?.close();
       await runningDispatch.close();
       await heartbeat.stop();
@@ -129,6 +133,10 @@ export async function startApi(
       await requestStats.stop();
       await runningServices.close();
       await stores.close();
+    },
+    async handBack() {
+      handingBack = runningDispatch.failCallers();
+      await Promise.all([closing, handingBack]);
     },
   };
 }
@@ -143,7 +151,7 @@ async function openBoard({ config, redis }: Services): Promise<QueueBoard | null
 
 function createConnections(
   services: Services,
-  { maxStallMs }: ApiOptions,
+  { maxStallMs, idleGraceMs }: ApiOptions,
   queueBoard: ApiMiddleware | null,
 ): HttpConnections {
   const { config, log } = services;
@@ -156,6 +164,7 @@ function createConnections(
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs,
+    idleGraceMs,
     findMemoryBlockers,
     corsHeaders: (origin) => corsHeaders(config.corsOrigins, origin),
     handle: (request, response) => runInBackground(handle(request, response), 'handling a request', log),
