@@ -22,6 +22,11 @@ export interface ApiOptions {
   readonly conditionIntervalMs: number;
   /** How long bytes may wait for a client that reads nothing. */
   readonly maxStallMs: number;
+  /**
+   * How long idle connections stay open when the process stops (ms). A request that was on its way is answered; a
+   * balancer that keeps connections open cannot know in time that they are about to close.
+   */
+  readonly idleGraceMs: number;
   /** How long an event stream may be silent before its first comment. */
   readonly firstCommentMs: number;
   /** Time limits for receiving bodies. */
@@ -51,6 +56,7 @@ export const defaultApiOptions: ApiOptions = {
   noWorkerTimeoutMs: defaultNoWorkerTimeoutMs,
   conditionIntervalMs: defaultConditionIntervalMs,
   maxStallMs: defaultMaxStallMs,
+  idleGraceMs: 1_000,
   firstCommentMs: defaultFirstCommentMs,
   bodyTimes: defaultBodyTimes,
   // Includes 2 s: if Redis has lost its data, loading an account waits that long for data that is still being written

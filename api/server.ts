@@ -38,7 +38,7 @@ import { watchConditions } from './operator/alerts/watch-conditions.ts';
 import type { ProcessGroup } from './process-group.ts';
 import type { Services } from './services.ts';
 
-export interface RunningApi extends Running {
+export interface RunningApi extends Required<Running> {
   /** The origin it listens on, without a trailing slash. */
   readonly url: string;
 }
@@ -116,14 +116,18 @@ export async function startApi(
     setImmediate(loadTokenDecoder);
   }
   const conditions = watchConditions(services, board, options);
+  let closing: Promise<void> | null = null;
+  let handingBack: Promise<void> | null = null;
   log.info({ url }, 'api ready');
 
   return {
     url,
     async stop() {
       services.isStopping = true;
+      closing = connections.stop();
       // An alert that is being sent must not delay the rest.
-      await Promise.all([conditions.stop(), connections.stop(), runningDispatch.drain()]);
+      await Promise.all([conditions.stop(), closing, runningDispatch.drain(closing)]);
+      await handingBack;
       await queueBoard?.close();
       await runningDispatch.close();
       await heartbeat.stop();
@@ -132,6 +136,10 @@ export async function startApi(
       await requestStats.stop();
       await runningServices.close();
       await Promise.all([stores.close(), tracing?.stop()]);
+    },
+    async handBack() {
+      handingBack = runningDispatch.failCallers();
+      await Promise.all([closing, handingBack]);
     },
   };
 }
@@ -146,7 +154,7 @@ async function openBoard({ config, redis }: Services): Promise<QueueBoard | null
 
 function createConnections(
   services: Services,
-  { maxStallMs }: ApiOptions,
+  { maxStallMs, idleGraceMs }: ApiOptions,
   queueBoard: ApiMiddleware | null,
 ): HttpConnections {
   const { config, log } = services;
@@ -159,6 +167,7 @@ function createConnections(
     limit: limitConnections(config, log),
     isProxied: config.trustProxy,
     maxStallMs,
+    idleGraceMs,
     findMemoryBlockers,
     corsHeaders: (origin) => corsHeaders(config.corsOrigins, origin),
     handle: (request, response) => runInBackground(handle(request, response), 'handling a request', log),

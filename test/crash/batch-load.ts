@@ -54,6 +54,8 @@ interface Page<T> {
 
 /** A caller of the batch API that sends a request again until it has a response, at another api each time. */
 export class BatchCaller {
+  /** How many calls were sent again. */
+  retries = 0;
   readonly #urls: readonly string[];
   #turn = 0;
 
@@ -133,6 +135,7 @@ export class BatchCaller {
       } catch (error) {
         if (error instanceof RangeError) throw error;
       }
+      this.retries += 1;
       await delay(retryPauseMs);
     }
   }

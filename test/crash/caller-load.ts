@@ -8,7 +8,7 @@ export interface LoadOptions {
 
 /** Callers that send one request after another, even after failures. */
 export abstract class CallerLoad {
-  /** Counts by response status; `cut` if the connection or stream broke. */
+  /** Counts by response status; `refused` if there was no connection, `cut` if the connection or stream broke. */
   readonly outcomes = new Map<string, number>();
   /** Problems not caused by the death of a process. */
   readonly problems: string[] = [];
@@ -49,3 +49,9 @@ export abstract class CallerLoad {
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
   }
 }
+
+/** The outcome of a call that `fetch` has rejected. */
+export const outcomeOf = (error: unknown): 'refused' | 'cut' =>
+  ((error as Error).cause as { readonly code?: string } | undefined)?.code === 'ECONNREFUSED'
+    ? 'refused'
+    : 'cut';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasEnded, respondAsync, type JobBody } from '../support/jobs.ts';
 import type { TestAccount } from '../support/stack.ts';
-import { CallerLoad } from './caller-load.ts';
+import { CallerLoad, outcomeOf } from './caller-load.ts';
 
 /** A durable job that was accepted with a 202 and therefore must not be lost. */
 export interface JobTicket {
@@ -43,7 +43,6 @@ export class JobLoad extends CallerLoad {
     const { accounts } = this.options;
     const account = accounts[this.nextTurn() % accounts.length]!;
     const response = await this.#send(account, path, { method: 'POST', body: JSON.stringify(body) });
-    this.record(response === null ? 'cut' : String(response.status));
     if (response?.status !== 202) {
       await delay(refusedPauseMs);
       return;
@@ -80,8 +79,11 @@ export class JobLoad extends CallerLoad {
         headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}`, ...respondAsync },
         signal: AbortSignal.timeout(callTimeoutMs),
       });
-      return { status: response.status, text: await response.text() };
+      const text = await response.text();
+      this.record(String(response.status));
+      return { status: response.status, text };
     } catch (error) {
+      this.record(outcomeOf(error));
       if ((error as Error).name === 'TimeoutError')
         this.problems.push(`${init.method} ${path} got no response in ${callTimeoutMs} ms`);
       return null;

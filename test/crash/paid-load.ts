@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { TestAccount } from '../support/stack.ts';
 import { parseSse } from '../support/sse-events.ts';
 import { toNano } from '../support/observe.ts';
-import { CallerLoad } from './caller-load.ts';
+import { CallerLoad, outcomeOf } from './caller-load.ts';
 
 /** What a caller was billed according to a response that it received completely. */
 export interface Receipt {
@@ -111,7 +111,7 @@ export class PaidLoad extends CallerLoad {
     } catch (error) {
       if ((error as Error).name === 'TimeoutError')
         this.problems.push(`${path} of ${String(body['model'])} got no response in ${responseTimeoutMs} ms`);
-      return 'cut';
+      return outcomeOf(error);
     }
   }
 }

@@ -16,11 +16,19 @@ import { openTestS3 } from '../support/stores.ts';
 import { startRole } from '../support/worker-process.ts';
 import { openMongoVictim, openRedisVictim, type Victim } from './store-victims.ts';
 
+/** An api or worker process, which a test may also stop as a deployment does. */
+export interface RoleVictim extends Victim {
+  /** Sends SIGTERM. @returns the exit code */
+  terminate(): Promise<number | null>;
+}
+
 /** The product as an operator runs it, with each part in its own process: two apis, two workers, Redis, MongoDB. */
 export interface ProcessStack {
   /** The processes that a test may kill. A store is among them only if the test started it. */
   readonly victims: readonly Victim[];
-  /** URLs of the api processes. */
+  readonly apis: readonly RoleVictim[];
+  readonly workers: readonly RoleVictim[];
+  /** URLs of the api processes, in the same order. */
   readonly urls: readonly string[];
   /** Environment that makes a child process part of this stack. */
   readonly env: Record<string, string>;
@@ -64,6 +72,8 @@ export async function useProcessStack(t: ExecutionContext, catalog: string): Pro
   const accounts = new AccountStore(mongo.db, config);
   const ledger = new LedgerStore(mongo.db);
   return {
+    apis,
+    workers,
     victims: [...apis, ...workers, ...redisStore.victims, ...mongoStore.victims],
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
     env,
@@ -81,11 +91,12 @@ async function startRoleVictim(
   name: string,
   role: 'api' | 'worker',
   env: Readonly<Record<string, string>>,
-): Promise<Victim> {
+): Promise<RoleVictim> {
   let running = await startRole(t, role, env);
   return {
     name,
     kill: () => running.kill(),
+    terminate: () => running.terminate(),
     async restart() {
       running = await startRole(t, role, env);
     },

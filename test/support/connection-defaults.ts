@@ -7,6 +7,7 @@ export const connectionDefaults: Omit<HttpConnectionsOptions, 'handle' | 'log'> 
   limit: { max: 1_000, maxPerNetwork: null },
   isProxied: false,
   maxStallMs: 60_000,
+  idleGraceMs: 0,
   findMemoryBlockers: () => [],
   corsHeaders: () => ({}),
 };

@@ -35,6 +35,8 @@ export const apiOptions: Partial<ApiOptions> = {
   noWorkerTimeoutMs: 60_000,
   // A comment sends the status 200, but on a busy machine a request may take long to fail.
   firstCommentMs: 30_000,
+  // Every test stops an api, and most leave idle connections.
+  idleGraceMs: 0,
   // Most tests do not need tokenizer vocabularies.
   preloadsVocabularies: false,
 };

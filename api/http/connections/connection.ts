@@ -25,6 +25,8 @@ export interface Connection {
   lastReceived: { readonly bytes: number; readonly atMs: number } | null;
   /** Time limit for the next request head, after Node has reported it late and no longer times it. */
   headTimer: NodeJS.Timeout | undefined;
+  /** Whether the connection closes after the current response. */
+  isClosing: boolean;
 }
 
 export function createConnection(socket: Socket, network: string): Connection {
@@ -36,5 +38,6 @@ export function createConnection(socket: Socket, network: string): Connection {
     readingResumedAtMs: null,
     lastReceived: null,
     headTimer: undefined,
+    isClosing: false,
   };
 }

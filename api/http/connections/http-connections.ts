@@ -56,6 +56,8 @@ export interface HttpConnectionsOptions {
    */
   readonly isProxied: boolean;
   readonly maxStallMs: number;
+  /** How long `stop` leaves idle connections open, for requests that are on their way. */
+  readonly idleGraceMs: number;
   readonly findMemoryBlockers: FindMemoryBlockers;
   /** Handles a request. Must call `checkOverLimit` before anything else. */
   readonly handle: HandleRequest;
@@ -81,6 +83,8 @@ export class HttpConnections {
   readonly #warnFull: (message: string, fields: object) => void;
   readonly #warnNotAccepted: (message: string, fields: object) => void;
   #isStopping = false;
+  /** Whether idle connections have been closed, so that no further request is handled. */
+  #isClosed = false;
 
   constructor(options: HttpConnectionsOptions) {
     this.#options = options;
@@ -126,8 +130,8 @@ export class HttpConnections {
   }
 
   /**
-   * Stops accepting connections, closes idle ones immediately and the others after their responses. Resolves when all
-   * are closed.
+   * Stops accepting connections, and closes each after its response. An idle one may be sent a request at the same
+   * moment, so it is closed after `idleGraceMs`, or after the response to that request. Resolves when all are closed.
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -135,13 +139,21 @@ export class HttpConnections {
     // Node's own method would interrupt responses that have ended but are still in transit to slow clients.
     this.#server.closeIdleConnections = () => undefined;
     this.#server.close();
-    for (const connection of this.#connections.values()) closeAfterResponse(connection);
+    for (const connection of this.#connections.values())
+      if (connection.response !== null) closeAfterResponse(connection);
+    const timer = setTimeout(() => this.#closeIdle(), this.#options.idleGraceMs);
     await closed;
+    clearTimeout(timer);
     this.#stallGuard.close();
   }
 
+  #closeIdle(): void {
+    this.#isClosed = true;
+    for (const { socket, response } of this.#connections.values()) if (response === null) socket.destroy();
+  }
+
   #open(socket: Socket): void {
-    if (this.#isStopping) {
+    if (this.#isClosed) {
       socket.destroy();
       return;
     }
@@ -187,9 +199,9 @@ export class HttpConnections {
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
-    // While stopping, a connection closes after its current response.
-    if (response.destroyed || this.#isStopping) return;
+    if (response.destroyed || connection.isClosing || this.#isClosed) return;
     connection.response = response;
+    if (this.#isStopping) closeAfterResponse(connection);
     // Without a listener, an error such as a write after the end would crash the process.
     response.on('error', this.#onResponseError);
     this.#limit.markBusy(connection);
@@ -220,10 +232,12 @@ function timeoutOptions(options: HttpConnectionsOptions): ServerOptions {
   };
 }
 
-function closeAfterResponse({ socket, response }: Connection): void {
-  if (response === null) socket.destroy();
-  else if (response.headersSent) response.once('close', () => socket.destroySoon());
-  else response.shouldKeepAlive = false;
+/** Requests that the client has already sent behind the current one are not handled. */
+function closeAfterResponse(connection: Connection): void {
+  const { socket, response } = connection;
+  connection.isClosing = true;
+  if (response?.headersSent === true) response.once('close', () => socket.destroySoon());
+  else if (response !== null) response.shouldKeepAlive = false;
 }
 
 /** Closes the connection if its client keeps sending the body long after the complete response. */

@@ -18,7 +18,7 @@ import { JobDispatcher } from './job-dispatcher.ts';
 import { DurableJobs } from '../../jobs/durable-jobs.ts';
 import { EmbeddingBatcher } from './embedding-batcher.ts';
 import { FactsInbox } from '../replies/facts-inbox.ts';
-import { failPendingReplies } from '../replies/fail-pending-replies.ts';
+import { failAllPendingReplies, failPendingReplies } from '../replies/fail-pending-replies.ts';
 import { StoredResponses } from '../stored-responses/stored-responses.ts';
 import { PendingReplies } from '../replies/pending-replies.ts';
 import type { AbsenceReport } from '../replies/worker-absence.ts';
@@ -48,8 +48,16 @@ export interface RunningDispatch {
   readonly accounts: () => string[];
   /** Ends the requests of an account with this error, which their callers receive. */
   readonly endAccount: (accountId: string, error: AppError) => void;
-  /** Stops accepting durable jobs. Resolves when no caller is waiting for a reply. */
-  readonly drain: () => Promise<void>;
+  /**
+   * Ends event streams of jobs. Resolves when no caller is waiting for a reply.
+   * @param closed resolves when no further request can arrive
+   */
+  readonly drain: (closed: Promise<void>) => Promise<void>;
+  /**
+   * Ends the responses of all callers with an error, because the process exits before they are complete. Resolves when
+   * the queued requests among them have been removed from their queues.
+   */
+  readonly failCallers: () => Promise<void>;
   /** Call this after `drain`. */
   readonly close: () => Promise<void>;
 }
@@ -122,9 +130,14 @@ export function createDispatch(
       failPendingReplies(replies, accountId, error);
       storedResponses.endAccount(accountId, error);
     },
-    async drain() {
+    async drain(closed) {
       durableJobs.close();
+      await closed;
       await replies.drained();
+    },
+    async failCallers() {
+      storedResponses.endReaders();
+      await failAllPendingReplies(replies, redis);
     },
     async close() {
       replies.close();

@@ -1,6 +1,6 @@
 // decision 0014
 import type { HeartbeatRequest } from '../../../shared/money/reservation-store.ts';
-import type { AppError } from '../../../shared/contract/errors.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
 import { encodeLastError } from '../../../shared/work/replies/error-payload.ts';
 import type { StoringRequest } from '../../../shared/work/replies/response-store.ts';
 import type { StoredRequest } from '../../../shared/work/replies/stored-frames-store.ts';
@@ -86,6 +86,11 @@ export class StoredResponses {
     }
   }
 
+  /** Ends all responses that are being read here, because the process exits. Their requests continue. */
+  endReaders(): void {
+    for (const readers of this.#readers.values()) for (const reader of readers) reader.fail(readerMovesOn());
+  }
+
   /**
    * Creates the receiver for the dispatcher that owns the request. It only wakes readers, which read the frames from
    * storage.
@@ -112,3 +117,14 @@ export class StoredResponses {
     for (const reader of this.#readers.get(requestId) ?? []) reader.wake();
   }
 }
+
+const readerMovesOn = (): AppError =>
+  new AppError('service_unavailable', {
+    message:
+      'The server was restarted before the response was complete. The request continues: send it again with the same ' +
+      'Idempotency-Key, or resume its stream with Last-Event-ID.',
+    messageRu:
+      'Сервер был перезапущен до завершения ответа. Запрос выполняется дальше: отправьте его ещё раз с тем же ' +
+      'Idempotency-Key или продолжите чтение потока с Last-Event-ID.',
+    expose: true,
+  });

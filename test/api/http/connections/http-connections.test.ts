@@ -197,7 +197,7 @@ test('after a response, a caller may continue to send an unread body for a limit
   t.pass();
 });
 
-test('stopping closes idle connections immediately, and others after their responses, which carry connection: close', async (t) => {
+test('stopping closes idle connections after the grace time, and others after their responses, which carry connection: close', async (t) => {
   const { url, connections, held } = await start(t);
   const [idle, half, waiting, streaming] = await Promise.all([1, 2, 3, 4].map(() => useRaw(t, url)));
   idle!.socket.write(get('/idle'));
@@ -285,6 +285,26 @@ test('behind a proxy, the limit per address does not apply, and all connections 
   for (const { socket } of callers) socket.write(get('/'));
   await waitForHeld(held, 8);
   t.pass();
+});
+
+test('while stopping, a request that arrives on an idle or a new connection is answered, and closes it', async (t) => {
+  const { url, connections, held } = await start(t, { idleGraceMs: 60_000 });
+  const [idle, unused] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
+  idle.socket.write(get('/first'));
+  (await waitForHeld(held, 1)).response.end('first');
+  await idle.until('first');
+  const stopped = connections.stop();
+  idle.socket.write(get('/second') + get('/never'));
+  (await waitForHeld(held, 2)).response.end('second');
+  unused.socket.write(get('/third'));
+  (await waitForHeld(held, 3)).response.end('third');
+  t.regex(await idle.closed, /first[^]*connection: close[^]*second$/i);
+  t.regex(await unused.closed, /connection: close[^]*third$/i);
+  await stopped;
+  t.deepEqual(
+    held.map(({ path }) => path),
+    ['/first', '/second', '/third'],
+  );
 });
 
 test('stopping does not interrupt a finished response that is still being sent', async (t) => {
