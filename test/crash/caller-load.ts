@@ -8,7 +8,7 @@ export interface LoadOptions {
 
 /** Callers that send one request after another, even after failures. */
 export abstract class CallerLoad {
-  /** Counts by response status; `refused` if there was no connection, `cut` if the connection or stream broke. */
+  /** Counts by response status; `refused` or `reset` if no process accepted it, `cut` if the connection or stream broke. */
   readonly outcomes = new Map<string, number>();
   /** Problems not caused by the death of a process. */
   readonly problems: string[] = [];
@@ -50,8 +50,14 @@ export abstract class CallerLoad {
   }
 }
 
-/** The outcome of a call that `fetch` has rejected. */
-export const outcomeOf = (error: unknown): 'refused' | 'cut' =>
-  ((error as Error).cause as { readonly code?: string } | undefined)?.code === 'ECONNREFUSED'
-    ? 'refused'
-    : 'cut';
+/**
+ * The outcome of a call that `fetch` has rejected. A connection that the operating system has made, but that a process had
+ * not accepted when it stopped listening, is reset; no process has seen it.
+ */
+export function outcomeOf(error: unknown): 'refused' | 'reset' | 'cut' {
+  const { message, cause } = error as Error;
+  const { code } = (cause ?? {}) as { readonly code?: string };
+  if (code === 'ECONNREFUSED') return 'refused';
+  // The failure of a response that has begun has another message.
+  return code === 'ECONNRESET' && message === 'fetch failed' ? 'reset' : 'cut';
+}

@@ -83,8 +83,6 @@ export class HttpConnections {
   readonly #warnFull: (message: string, fields: object) => void;
   readonly #warnNotAccepted: (message: string, fields: object) => void;
   #isStopping = false;
-  /** Whether idle connections have been closed, so that no further request is handled. */
-  #isClosed = false;
 
   constructor(options: HttpConnectionsOptions) {
     this.#options = options;
@@ -130,8 +128,9 @@ export class HttpConnections {
   }
 
   /**
-   * Stops accepting connections, and closes each after its response. An idle one may be sent a request at the same
-   * moment, so it is closed after `idleGraceMs`, or after the response to that request. Resolves when all are closed.
+   * Stops accepting connections, and closes each after its response. A client may send a request on an idle one at the
+   * same moment, or after a response that said that its connection stays open. So such a connection is closed after
+   * `idleGraceMs`, or after the response to that request. Resolves when all are closed.
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -139,24 +138,31 @@ export class HttpConnections {
     // Node's own method would interrupt responses that have ended but are still in transit to slow clients.
     this.#server.closeIdleConnections = () => undefined;
     this.#server.close();
-    for (const connection of this.#connections.values())
-      if (connection.response !== null) closeAfterResponse(connection);
-    const timer = setTimeout(() => this.#closeIdle(), this.#options.idleGraceMs);
+    for (const connection of this.#connections.values()) {
+      const { response } = connection;
+      if (response === null) this.#closeIfIdle(connection);
+      else if (response.headersSent) response.once('close', () => this.#closeIfIdle(connection));
+      else closeAfterResponse(connection, response);
+    }
     await closed;
-    clearTimeout(timer);
     this.#stallGuard.close();
   }
 
-  #closeIdle(): void {
-    this.#isClosed = true;
-    for (const { socket, response } of this.#connections.values()) if (response === null) socket.destroy();
+  #closeIfIdle(connection: Connection): void {
+    const { idleGraceMs } = this.#options;
+    const { socket } = connection;
+    if (idleGraceMs === 0) {
+      connection.isClosing = true;
+      socket.destroySoon();
+      return;
+    }
+    const timer = setTimeout(() => {
+      if (connection.response === null) socket.destroySoon();
+    }, idleGraceMs);
+    socket.once('close', () => clearTimeout(timer));
   }
 
   #open(socket: Socket): void {
-    if (this.#isClosed) {
-      socket.destroy();
-      return;
-    }
     const network = this.#options.isProxied ? '' : callerNetwork(socket.remoteAddress ?? '');
     const connection = createConnection(socket, network);
     this.#connections.set(socket, connection);
@@ -168,6 +174,7 @@ export class HttpConnections {
       this.#limit.close(connection);
       this.#overLimit.delete(connection);
     });
+    if (this.#isStopping) this.#closeIfIdle(connection);
     if (this.#limit.open(connection)) return;
     this.#logFull();
     this.#allowErrorResponse(connection);
@@ -199,9 +206,9 @@ export class HttpConnections {
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
-    if (response.destroyed || connection.isClosing || this.#isClosed) return;
+    if (response.destroyed || connection.isClosing) return;
     connection.response = response;
-    if (this.#isStopping) closeAfterResponse(connection);
+    if (this.#isStopping) closeAfterResponse(connection, response);
     // Without a listener, an error such as a write after the end would crash the process.
     response.on('error', this.#onResponseError);
     this.#limit.markBusy(connection);
@@ -233,11 +240,9 @@ function timeoutOptions(options: HttpConnectionsOptions): ServerOptions {
 }
 
 /** Requests that the client has already sent behind the current one are not handled. */
-function closeAfterResponse(connection: Connection): void {
-  const { socket, response } = connection;
+function closeAfterResponse(connection: Connection, response: ServerResponse): void {
   connection.isClosing = true;
-  if (response?.headersSent === true) response.once('close', () => socket.destroySoon());
-  else if (response !== null) response.shouldKeepAlive = false;
+  response.shouldKeepAlive = false;
 }
 
 /** Closes the connection if its client keeps sending the body long after the complete response. */

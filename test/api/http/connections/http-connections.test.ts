@@ -287,24 +287,30 @@ test('behind a proxy, the limit per address does not apply, and all connections 
   t.pass();
 });
 
-test('while stopping, a request that arrives on an idle or a new connection is answered, and closes it', async (t) => {
+test('while stopping, a request that arrives on an idle connection, or after a response that had begun, is answered and closes it', async (t) => {
   const { url, connections, held } = await start(t, { idleGraceMs: 60_000 });
-  const [idle, unused] = await Promise.all([useRaw(t, url), useRaw(t, url)]);
-  idle.socket.write(get('/first'));
+  const [idle, unused, streaming] = await Promise.all([1, 2, 3].map(() => useRaw(t, url)));
+  idle!.socket.write(get('/first'));
   (await waitForHeld(held, 1)).response.end('first');
-  await idle.until('first');
+  await idle!.until('first');
+  streaming!.socket.write(get('/stream'));
+  const { response: stream } = await waitForHeld(held, 2);
+  stream.write('begun');
+  await streaming!.until('begun');
   const stopped = connections.stop();
-  idle.socket.write(get('/second') + get('/never'));
-  (await waitForHeld(held, 2)).response.end('second');
-  unused.socket.write(get('/third'));
-  (await waitForHeld(held, 3)).response.end('third');
-  t.regex(await idle.closed, /first[^]*connection: close[^]*second$/i);
-  t.regex(await unused.closed, /connection: close[^]*third$/i);
+  idle!.socket.write(get('/second') + get('/never'));
+  (await waitForHeld(held, 3)).response.end('second');
+  unused!.socket.write(get('/third'));
+  (await waitForHeld(held, 4)).response.end('third');
+  stream.end('ended');
+  await streaming!.until('ended');
+  streaming!.socket.write(get('/fourth'));
+  (await waitForHeld(held, 5)).response.end('fourth');
+  t.regex(await idle!.closed, /first[^]*connection: close[^]*second$/i);
+  t.regex(await unused!.closed, /connection: close[^]*third$/i);
+  t.regex(await streaming!.closed, /ended[^]*connection: close[^]*fourth$/i);
   await stopped;
-  t.deepEqual(
-    held.map(({ path }) => path),
-    ['/first', '/second', '/third'],
-  );
+  t.is(held.length, 5);
 });
 
 test('stopping does not interrupt a finished response that is still being sent', async (t) => {
