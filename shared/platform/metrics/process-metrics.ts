@@ -7,6 +7,7 @@ import {
   type CounterConfiguration,
   type GaugeConfiguration,
   type HistogramConfiguration,
+  type Metric,
 } from 'prom-client';
 
 /** All names begin with this. */
@@ -32,6 +33,20 @@ export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 /** A metric without its registry. Its name has no prefix, and ends with its unit. */
 type Config<C> = Omit<C, 'registers' | 'labelNames'>;
 
+let nodeMetrics: Registry | null = null;
+
+/**
+ * Those of Node itself. They watch the event loop and the garbage collector as long as the process lives, so there is one set
+ * of them for all registries of the process.
+ */
+function listNodeMetrics(): Metric[] {
+  if (nodeMetrics === null) {
+    nodeMetrics = new Registry();
+    collectDefaultMetrics({ register: nodeMetrics, prefix: metricPrefix });
+  }
+  return nodeMetrics.getMetricsAsArray() as unknown as Metric[];
+}
+
 /**
  * What a process counts about itself, in the format of Prometheus. Labels are bounded: they never contain an account, a key
  * or anything else that a caller invents.
@@ -41,7 +56,7 @@ export class ProcessMetrics {
 
   /** @param labels of the build and the process, which `build_info` shows */
   constructor(labels: Readonly<Record<string, string>>) {
-    collectDefaultMetrics({ register: this.#registry, prefix: metricPrefix });
+    for (const metric of listNodeMetrics()) this.#registry.registerMetric(metric);
     const info = this.gauge(
       { name: 'build_info', help: 'Always 1. Which build this process runs.', aggregator: 'first' },
       Object.keys(labels),
