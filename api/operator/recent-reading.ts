@@ -23,7 +23,7 @@ export class RecentReading<T> {
     return value;
   }
 
-  /** Reads for metrics: they are absent while the figures are unknown. Whoever reads from the store logs its outage. */
+  /** Reads for metrics, which are absent while the figures are unknown. The client of the store logs its outage. */
   async use(show: (value: T) => void): Promise<void> {
     let value: T;
     try {

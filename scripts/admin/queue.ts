@@ -3,7 +3,7 @@ import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
 import type { Demand, WorkDemand } from '../../shared/work/demand/demand.ts';
 import { readDemand } from '../../shared/work/demand/read-demand.ts';
-import { summarizeQueue } from '../../shared/work/demand/summarize-demand.ts';
+import { summarizeQueue, toSeconds } from '../../shared/work/demand/summarize-demand.ts';
 import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { drainCallers } from './queue-callers.ts';
@@ -111,7 +111,7 @@ async function describeQueue({ redis }: AdminContext, demand: Demand, queue: Que
     delayed: bull.delayed,
     failed: bull.failed + (await countFailedJobs(redis, queue)),
     workers,
-    oldest_waiting_seconds: Math.round(sums.oldestMs / 100) / 10,
+    oldest_waiting_seconds: toSeconds(sums.oldestMs),
     lines_waiting: lines.waiting,
     lines_active: lines.running,
     ...(queue === 'embedding' && {

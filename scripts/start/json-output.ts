@@ -1,5 +1,6 @@
 import { createLogger, writeLogLines } from '../../shared/platform/runtime/logger.ts';
 import { ConsoleOutput } from './console-output.ts';
+import { LineSplitter } from './line-splitter.ts';
 
 /**
  * The output of `npm start` for programs: all lines of all parts unchanged, and the messages of `npm start` itself as
@@ -7,7 +8,7 @@ import { ConsoleOutput } from './console-output.ts';
  */
 export class JsonOutput extends ConsoleOutput {
   readonly #log = createLogger('start', 'info', 'json');
-  readonly #unfinished = new Map<string, string>();
+  readonly #splitters = new Map<string, LineSplitter>();
 
   constructor() {
     super({ write: () => undefined });
@@ -28,9 +29,16 @@ export class JsonOutput extends ConsoleOutput {
   }
 
   override printLog(part: string, chunk: Buffer): void {
-    const lines = `${this.#unfinished.get(part) ?? ''}${chunk.toString()}`.split('\n');
-    this.#unfinished.set(part, lines.pop()!);
-    for (const line of lines) {
+    let splitter = this.#splitters.get(part);
+    if (splitter === undefined) {
+      splitter = new LineSplitter((lines) => this.#write(part, lines));
+      this.#splitters.set(part, splitter);
+    }
+    splitter.add(chunk);
+  }
+
+  #write(part: string, lines: string): void {
+    for (const line of lines.split('\n')) {
       if (line.startsWith('{')) writeLogLines(`${line}\n`);
       // Text from a library.
       else if (line.trim() !== '') this.#log.info({ part }, line.trimEnd());

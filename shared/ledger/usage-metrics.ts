@@ -1,4 +1,5 @@
 import type { Usage } from '../catalog/cost.ts';
+import { nanoPerRub } from '../encoding/money.ts';
 import type { ProcessMetrics } from '../platform/metrics/process-metrics.ts';
 
 /** What a settled request used. */
@@ -9,8 +10,6 @@ export interface SettledUsage {
   readonly reasoningTokens: number;
   readonly costNano: bigint;
 }
-
-const nanoPerRouble = 1e9;
 
 /** Counts what the requests that a process settles use and cost. For charts: the ledger has the exact sums. */
 export class UsageMetrics {
@@ -44,6 +43,6 @@ export class UsageMetrics {
     ] as const)
       // A counter rejects a negative number, which a vendor's report may lead to.
       if (tokens > 0) this.#tokens.inc({ model, kind }, tokens);
-    if (costNano > 0n) this.#cost.inc({ model }, Number(costNano) / nanoPerRouble);
+    if (costNano > 0n) this.#cost.inc({ model }, Number(costNano) / Number(nanoPerRub));
   }
 }

@@ -318,9 +318,9 @@ async function callOnce<T>(
     noteEnd('success');
     return { response };
   } catch (error) {
+    releaseFailed({ limiter, failures }, slot, error, accountIds);
     if (error instanceof UpstreamError) noteEnd(error.failure, error.status);
     else noteEnd('cancelled');
-    releaseFailed({ limiter, failures }, slot, error, accountIds);
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { Demand } from '../../../shared/work/demand/demand.ts';
-import { summarizeQueue, type DemandSums } from '../../../shared/work/demand/summarize-demand.ts';
+import { summarizeQueue, toSeconds, type DemandSums } from '../../../shared/work/demand/summarize-demand.ts';
 import { queueNames, type QueueName } from '../../../shared/work/queue/job-kinds.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
@@ -37,5 +37,3 @@ const presentSums = ({ waiting, waitingForSlot, running, oldestMs }: DemandSums)
   running,
   oldest_waiting_seconds: toSeconds(oldestMs),
 });
-
-const toSeconds = (ms: number): number => Math.round(ms / 100) / 10;

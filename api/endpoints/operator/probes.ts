@@ -4,10 +4,8 @@ import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { within } from '../../../shared/platform/runtime/within.ts';
 import type { Services } from '../../services.ts';
-import { StatsCache } from '../public/stats-cache.ts';
+import { RecentReading } from '../../operator/recent-reading.ts';
 
-/** How long a result applies, so that many probes cost no more than one. */
-const cacheMs = 1_000;
 /** A check that takes longer has failed. */
 const checkTimeoutMs = 2_000;
 
@@ -17,12 +15,9 @@ export const getLiveness = defineEndpoint(operations.getLiveness, [beginInTurns]
 });
 
 export const getReadiness = defineEndpoint(operations.getReadiness, [beginInTurns], (services) => {
-  const cache = new StatsCache({
-    read: async () => ({ value: await canReachRedis(services), validForMs: cacheMs }),
-    log: services.log,
-  });
+  const canReach = new RecentReading('reaching Redis', () => canReachRedis(services));
   return async (context: ContextOf<typeof operations.getReadiness>) => {
-    sendProbe(context, !services.isStopping && (await cache.get()).value);
+    sendProbe(context, !services.isStopping && (await canReach.get()));
   };
 });
 

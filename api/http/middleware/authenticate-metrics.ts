@@ -3,7 +3,7 @@ import { checkMetricsAccess } from '../../../shared/operator/check-metrics-acces
 import type { Services } from '../../services.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 
-/** Lets only the operator's monitoring pass; for operations of the operator, also whoever has the ADMIN_TOKEN. */
+/** Lets only the operator's monitoring through, and for admin operations also callers with the ADMIN_TOKEN. */
 export function authenticateMetrics(
   { config }: Pick<Services, 'config'>,
   { tag }: Pick<Operation, 'tag'>,

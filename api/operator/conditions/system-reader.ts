@@ -7,12 +7,11 @@ import type { MongoConnection } from '../../../shared/platform/storage/mongo-cli
 import type { ObjectStore } from '../../../shared/platform/storage/object-store.ts';
 import { queueNames } from '../../../shared/work/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-store.ts';
+import { RecentReading } from '../recent-reading.ts';
 import { readLedgerLag } from './read-ledger-lag.ts';
 import { readRefusedKeys } from './read-refused-keys.ts';
 import type { MemoryReading, SystemReading } from './system-reading.ts';
 
-/** How long a reading is used, so that frequent probes from many hosts do not cause significant load. */
-const cacheMs = 1_000;
 /** A check that takes longer has failed. */
 const checkTimeoutMs = 2_000;
 
@@ -30,7 +29,7 @@ export interface SystemReaderDeps {
  */
 export class SystemReader {
   readonly #dependencies: SystemReaderDeps;
-  #last: { readonly reading: Promise<SystemReading>; readonly atMs: number } | null = null;
+  readonly #recent = new RecentReading('reading the state of the stores', () => this.#read());
   /** Commands that Redis had refused for lack of memory at the last reading. */
   #refusedCommands: number | null = null;
 
@@ -40,15 +39,7 @@ export class SystemReader {
 
   /** Returns a reading that is at most a second old. Concurrent callers share one. */
   async read(): Promise<SystemReading> {
-    const nowMs = performance.now();
-    if (this.#last === null || nowMs >= this.#last.atMs + cacheMs) {
-      // While it is being read, others share it.
-      const last = { reading: this.#read(), atMs: Infinity };
-      this.#last = last;
-      await last.reading;
-      last.atMs = performance.now();
-    }
-    return await this.#last.reading;
+    return await this.#recent.get();
   }
 
   async #read(): Promise<SystemReading> {

@@ -62,6 +62,9 @@ export function summarizeQueue({ work, queues }: Demand, queue: QueueName): Dema
   };
 }
 
+/** As it is told to people and scalers: to a tenth of a second. */
+export const toSeconds = (ms: number): number => Math.round(ms / 100) / 10;
+
 const noWork: DemandSums = { waiting: 0, waitingForSlot: 0, running: 0, oldestMs: 0 };
 
 const add = (sums: DemandSums, one: DemandSums): DemandSums => ({
