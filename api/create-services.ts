@@ -19,6 +19,7 @@ import type { Stores } from '../shared/stores/open-stores.ts';
 import { StatsCache } from './endpoints/public/stats-cache.ts';
 import type { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
+import { KeyAccessCache } from './admission/key-access-cache.ts';
 import { RecentRejections } from './admission/recent-rejections.ts';
 import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
@@ -108,6 +109,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     firstCommentMs: options.firstCommentMs,
     databaseWaitMs: options.databaseWaitMs,
     calls: { short: new Holdings(), streams: new Holdings() },
+    keyAccess: new KeyAccessCache(hotAccounts, options.accountWaitMs),
     recentRejections: new RecentRejections(),
     rejectedBodies: new RejectedBodies({ log }),
     funded: new FundedAccounts(hotAccounts),

@@ -99,7 +99,10 @@ export async function startApi(
   const heartbeat = startRequestHeartbeat(reservations, runningDispatch.heartbeatRequests, log);
   listenToChanges(stores, {
     bans,
-    onAccountChange: (accountId) => services.apiKeys.drop(accountId),
+    onAccountChange: (accountId) => {
+      services.apiKeys.drop(accountId);
+      services.keyAccess.drop(accountId);
+    },
     log,
   });
   const queueBoard = await openBoard(services);

@@ -22,6 +22,7 @@ import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
 import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
 import type { FundedAccounts } from './admission/funded-accounts.ts';
+import type { KeyAccessCache } from './admission/key-access-cache.ts';
 import type { RecentRejections } from './admission/recent-rejections.ts';
 import type { RejectedBodies } from './admission/rejected-bodies.ts';
 import type { BodyTimes } from './http/bodies/body-pace.ts';
@@ -86,6 +87,8 @@ export interface Services extends Dispatch {
   readonly databaseWaitMs: number;
   /** Concurrent calls that do not call a model, by account or session: short ones, and event streams. */
   readonly calls: { readonly short: Holdings; readonly streams: Holdings };
+  /** When and from where keys may be used, for operations without admission. */
+  readonly keyAccess: KeyAccessCache;
   readonly recentRejections: RecentRejections;
   /** Large bodies that were read for nothing, by account. */
   readonly rejectedBodies: RejectedBodies;

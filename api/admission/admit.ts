@@ -21,7 +21,9 @@ import { modelRequestOptionsOf } from '../http/request/model-request-options.ts'
 import { keyHolderOf } from '../http/request/holder.ts';
 import { readIdempotencyKey } from '../http/request/idempotency-key.ts';
 import type { Services } from '../services.ts';
+import { budgetExceeded, describeRestrictions, modelNotAllowed } from './restriction-errors.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
+import { addressDigits } from '../http/callers/address-digits.ts';
 import type { Estimate } from '../../shared/money/estimate.ts';
 import type { Placement } from '../requests/dispatch/placement.ts';
 
@@ -108,6 +110,10 @@ export async function admit<P extends Placement>(
     freeAllowed: model.pricing.free_requests,
     claim,
     isResumable,
+    // The address list protects keys. A user who is signed in may come from any address.
+    ...(context.state.session === undefined && { address: addressDigits(context.ip) }),
+    // Lines of batches are checked when they run, and count no tokens.
+    ...(estimate.isBatch !== true && { model: model.id, promptTokens }),
   };
   let placement = claim !== null || isResumable || respondsAsync ? null : place(request);
   if (!respondsAsync)
@@ -128,6 +134,7 @@ export async function admit<P extends Placement>(
     throw isUncertain ? toAppError(error).asPossiblyCharged(requestId) : error;
   });
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
+  if ('budget' in result && 'tokens' in result) context.set(describeRestrictions(result));
   if (result.outcome !== 'ok') services.facts.forget(requestId);
   if (result.outcome === 'attached') {
     context.state.isReplay = true;
@@ -135,7 +142,7 @@ export async function admit<P extends Placement>(
     return { ...result, accountId };
   }
   noteFunds(services, holder, result.outcome, estimate.fixedNano > 0n || estimate.nanoPerUnit > 0n);
-  if (result.outcome !== 'ok') throw await toAdmissionError(services, holder, result);
+  if (result.outcome !== 'ok') throw await toAdmissionError(services, context, result, model.id);
   const { outcome, units, placed } = result;
   // A request that is pushed later waits from now on.
   const admitted = placed === null ? { ...request, ...timesAt(Date.now()) } : request;
@@ -211,8 +218,9 @@ type AdmissionFailure = Exclude<AdmissionResult, { outcome: 'ok' | 'attached' }>
 
 async function toAdmissionError(
   services: Services,
-  holder: KeyHolder,
+  context: ApiContext,
   result: AdmissionFailure,
+  model: string,
 ): Promise<AppError> {
   switch (result.outcome) {
     case 'conflict':
@@ -233,7 +241,11 @@ async function toAdmissionError(
           `This request may cost up to ${formatRub(result.neededNano)} RUB; ` +
           `${formatRub(result.spendableNano)} RUB of the balance is available. Refill the balance, or send a smaller request.`,
       });
+    case 'over_budget':
+      return budgetExceeded(result.budget, result.neededNano);
+    case 'model_refused':
+      return modelNotAllowed(model);
     default:
-      return await toAccountError(services, holder, result);
+      return await toAccountError(services, keyHolderOf(context), result, context.ip);
   }
 }

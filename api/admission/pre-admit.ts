@@ -10,15 +10,17 @@ import type { ApiContext } from '../http/request/context.ts';
 import { keyHolderOf } from '../http/request/holder.ts';
 import { readIdempotencyKey } from '../http/request/idempotency-key.ts';
 import type { Services } from '../services.ts';
+import { budgetExceeded, describeRestrictions } from './restriction-errors.ts';
 import { runForAccount, describeRateLimit, toAccountError } from './run-for-account.ts';
+import { addressDigits } from '../http/callers/address-digits.ts';
 
 /**
  * Checks the account before a large body is read, because reading, tokenizing and buffering the body costs more than a
  * round trip to Redis. Takes one request slot from the account's rate limit per minute. A model may require several
  * slots per request; admission then takes only the remaining ones.
  * @param types model types of the operation
- * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` if the account
- * cannot pay for any of these models
+ * @throws AppError `invalid_api_key`, `account_banned`, `key_expired`, `address_not_allowed`, `rate_limit_exceeded`;
+ * `insufficient_balance` or `budget_exceeded` if the account cannot pay for any of these models
  */
 export async function preAdmitBody(
   services: Services,
@@ -44,15 +46,15 @@ export async function checkBeforeBody(
 }
 
 function checkSpendable(services: Services, result: PreAdmission, types: readonly ModelType[]): void {
-  if (!canSpend(result) && !hasFreeModel(services, types)) throw new AppError('insufficient_balance');
+  if (!canSpend(result) && !hasFreeModel(services, types)) throw createFundsError(result);
 }
 
 /**
  * Checks the account before expensive work for a request, unless it was checked already. The model is known by now, so
  * this takes all slots that the model requires. If they were taken one at a time, an account at its limit could never
  * accumulate enough.
- * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`; `insufficient_balance` if the account
- * cannot spend anything
+ * @throws AppError `invalid_api_key`, `account_banned`, `key_expired`, `address_not_allowed`, `rate_limit_exceeded`;
+ * `insufficient_balance` or `budget_exceeded` if the account cannot spend anything
  */
 export async function preAdmit(services: Services, context: ApiContext, model: CatalogModel): Promise<void> {
   if (context.state.preAdmission !== undefined) return;
@@ -62,7 +64,7 @@ export async function preAdmit(services: Services, context: ApiContext, model: C
 
 /**
  * Takes one request slot from the account's rate limit per minute, for a call that sends a stored response again.
- * @throws AppError `invalid_api_key`, `account_banned`, `rate_limit_exceeded`
+ * @throws AppError `invalid_api_key`, `account_banned`, `key_expired`, `address_not_allowed`, `rate_limit_exceeded`
  */
 export async function takeRateSlot(services: Services, context: ApiContext): Promise<void> {
   await requestPreAdmission(services, context, 1);
@@ -97,10 +99,16 @@ async function requestPreAdmission(
 ): Promise<PreAdmission> {
   const holder = keyHolderOf(context);
   const key = readIdempotencyKey(context);
-  const request = { ...holder, slots, claimHash: key === null ? null : hashIdempotencyKey(key) };
+  const request = {
+    ...holder,
+    slots,
+    claimHash: key === null ? null : hashIdempotencyKey(key),
+    ...(context.state.session === undefined && { address: addressDigits(context.ip) }),
+  };
   const result = await runForAccount(services, holder, () => runPreAdmission(services.redis, request));
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
-  if (result.outcome !== 'ok') throw await toAccountError(services, holder, result);
+  if (result.outcome !== 'ok') throw await toAccountError(services, holder, result, context.ip);
+  context.set(describeRestrictions(result));
   if (result.spendableNano > 0n || result.freeRequests > 0) services.funded.note(holder.keyHash);
   return result;
 }
@@ -109,21 +117,34 @@ async function requestPreAdmission(
  * Rejects a pre-admitted request before its text is tokenized if its account certainly cannot pay for it. Only
  * admission determines whether the balance is sufficient.
  * @param costNano minimum cost known so far
- * @throws AppError `insufficient_balance`
+ * @throws AppError `insufficient_balance`, `budget_exceeded`
  */
 export function precheckBalance(context: ApiContext, { pricing }: CatalogModel, costNano = 1n): void {
   const { preAdmission } = context.state;
   if (preAdmission === undefined || isFree(pricing)) return;
   const freeRequests = pricing.free_requests ? preAdmission.freeRequests : 0;
-  if (!canSpend({ ...preAdmission, freeRequests }, costNano)) throw new AppError('insufficient_balance');
+  if (!canSpend({ ...preAdmission, freeRequests }, costNano)) throw createFundsError(preAdmission, costNano);
+}
+
+/** The error of an account that cannot pay: its balance is too low, or else its budget is used up. */
+function createFundsError({ spendableNano, budget }: PreAdmission, costNano = 1n): AppError {
+  return budget === null || spendableNano < costNano
+    ? new AppError('insufficient_balance')
+    : budgetExceeded(budget, costNano === 1n ? null : costNano);
 }
 
 /** Whether the account can pay. A replayed response was charged to its original request. */
 function canSpend(
-  { spendableNano, freeRequests, isReplay }: Omit<PreAdmission, 'rateLimit' | 'slotsTaken'>,
+  {
+    spendableNano,
+    budget,
+    freeRequests,
+    isReplay,
+  }: Omit<PreAdmission, 'rateLimit' | 'slotsTaken' | 'tokens'>,
   costNano = 1n,
 ): boolean {
-  return spendableNano >= costNano || freeRequests > 0 || isReplay;
+  const isInBudget = budget === null || budget.leftNano >= costNano;
+  return (spendableNano >= costNano && isInBudget) || freeRequests > 0 || isReplay;
 }
 
 /** Whether there is a free model, which accounts without money may use. */

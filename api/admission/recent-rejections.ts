@@ -15,6 +15,9 @@ const codes: ReadonlySet<ErrorCode> = new Set([
   'account_banned',
   'rate_limit_exceeded',
   'insufficient_balance',
+  'budget_exceeded',
+  'key_expired',
+  'address_not_allowed',
   'content_too_long',
   'context_length_exceeded',
 ]);

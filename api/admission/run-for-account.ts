@@ -8,6 +8,7 @@ import { AppError, retryAfter } from '../../shared/contract/errors.ts';
 import { waitForLookUp } from '../../shared/platform/storage/wait-for-look-up.ts';
 import { callRedis } from '../../shared/platform/redis/redis-client.ts';
 import type { Services } from '../services.ts';
+import { addressNotAllowed, formatReset, keyExpired, tokensLimited } from './restriction-errors.ts';
 
 /**
  * Runs a script that needs the account and its key in Redis. If the account is not in Redis, loads it from MongoDB and
@@ -41,10 +42,12 @@ export async function runForAccount<T extends { readonly outcome: string }>(
   }
 }
 
+/** @param address of the caller */
 export async function toAccountError(
   { apiKeys }: Services,
   { keyHash }: KeyHolder,
   rejection: AccountRejection,
+  address: string,
 ): Promise<AppError> {
   switch (rejection.outcome) {
     case 'unknown':
@@ -53,6 +56,12 @@ export async function toAccountError(
       return unknownKey();
     case 'banned':
       return new AppError('account_banned');
+    case 'expired':
+      return keyExpired(rejection.expiredAt);
+    case 'address_refused':
+      return addressNotAllowed(address);
+    case 'tokens_limited':
+      return tokensLimited(rejection.tokens);
     case 'rate_limited': {
       const headers = retryAfter(rejection.retryAfterMs);
       return new AppError('rate_limit_exceeded', {
@@ -71,10 +80,4 @@ export function describeRateLimit({ limit, remaining, resetSeconds }: RateLimit)
     'x-ratelimit-remaining-requests': String(Math.max(0, remaining)),
     'x-ratelimit-reset-requests': formatReset(resetSeconds),
   };
-}
-
-/** In OpenAI's format: `1s`, `59s`, `1m0s`. */
-function formatReset(seconds: number): string {
-  const minutes = Math.floor(seconds / 60);
-  return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`;
 }

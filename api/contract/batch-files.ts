@@ -130,7 +130,7 @@ export const createFile = defineOperation({
     { title: 'FileForm' },
   ),
   response: FileObject,
-  errors: ['insufficient_balance', 'queue_full'],
+  errors: ['insufficient_balance', 'budget_exceeded', 'queue_full'],
   example: { form: { file: '@requests.jsonl', purpose: 'batch' }, response: exampleFile },
 });
 

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { Nullable, Page, PageOf, PageSize } from '../../shared/contract/fields.ts';
+import { budgetPeriods } from '../../shared/accounts/budget-periods.ts';
+import { Nullable, Page, PageOf, PageSize, StringEnum } from '../../shared/contract/fields.ts';
 import { defineOperation } from '../../shared/contract/operation.ts';
 import {
   newKeyExample,
@@ -9,6 +10,20 @@ import {
   requestLogsExample,
   statsExample,
 } from './users-examples.ts';
+
+const AccountBudget = (description: string) =>
+  Type.Object(
+    {
+      amount: Type.Number({ description: 'How much the account may spend in each period, in roubles.' }),
+      period: StringEnum(budgetPeriods, {
+        description: 'Periods begin at 00:00 UTC, weeks on Monday, months on the first.',
+      }),
+      spent: Type.Number({ description: 'Spent in the current period, in roubles.' }),
+      reserved: Type.Number({ description: 'Reserved for requests in progress, in roubles.' }),
+      resets_at: Type.String({ format: 'date-time', description: 'When the next period begins.' }),
+    },
+    { description },
+  );
 
 export const UserBalance = Type.Partial(
   Type.Object({
@@ -33,6 +48,22 @@ export const UserBalance = Type.Partial(
     requests_per_minute: Type.Number({
       description:
         'Maximum number of requests per minute. A request counts as many times as the model’s `rpm_coefficient`.',
+    }),
+    budget: AccountBudget('The budget that the operator set. Absent without one, like all fields below.'),
+    owner_budget: AccountBudget('The budget that the owner set. Both apply.'),
+    models: Type.Array(Type.String(), { description: 'The models that the operator allows.' }),
+    owner_models: Type.Array(Type.String(), { description: 'The models that the owner allows. Both apply.' }),
+    addresses: Type.Array(Type.String(), {
+      description: 'The addresses and networks that the key may be used from.',
+    }),
+    expires_at: Type.String({ format: 'date-time', description: 'When the key stops working.' }),
+    tokens_per_minute: Type.Number({
+      description:
+        'Maximum number of tokens per minute: prompt tokens count when a request is admitted, and completion tokens when ' +
+        'it ends. Requests are rejected while the last minute has more.',
+    }),
+    low_balance: Type.Number({
+      description: 'A mail is sent when the balance falls below this amount, in roubles.',
     }),
   }),
   { title: 'UserBalance' },

@@ -21,6 +21,10 @@ export const accountExample = {
   average_rpm: 0.05,
   requests_per_minute: 60,
   total_cost_request_last_hour: '0.00552',
+  budget: null,
+  models: null,
+  low_balance: null,
+  limits: { budget: null, models: null, addresses: null, expires_at: null, tokens_per_minute: null },
 };
 
 /** The same account right after its creation. */

@@ -1,4 +1,6 @@
 import Type, { type Static } from 'typebox';
+import { budgetPeriods } from '../../shared/accounts/budget-periods.ts';
+import { maxModels } from '../../shared/accounts/read-account-settings.ts';
 import { Nullable, StringEnum } from '../../shared/contract/fields.ts';
 import { defineOperation } from '../../shared/contract/operation.ts';
 import {
@@ -25,6 +27,24 @@ const rub = (description: string) =>
     pattern: '^-?\\d+(\\.\\d+)?$',
     description: `${description} In roubles, as a decimal string.`,
   });
+
+const periodDescription = 'Periods begin at 00:00 UTC, weeks on Monday, months on the first.';
+
+const BudgetOfAccount = (description: string) =>
+  Nullable(
+    Type.Object(
+      {
+        amount: rub('How much the account may spend in each period.'),
+        period: StringEnum(budgetPeriods, { description: periodDescription }),
+        spent: rub('Spent in the current period.'),
+        reserved: rub('Reserved for requests in progress.'),
+        resets_at: Type.String({ format: 'date-time', description: 'When the next period begins.' }),
+      },
+      { description },
+    ),
+  );
+
+const Names = (description: string) => Nullable(Type.Array(Type.String(), { description }));
 
 /** Default name of a user's account. */
 export const defaultAccountLabel = 'Основной';
@@ -61,6 +81,33 @@ export const ApiAccount = Type.Object(
       Nullable(Type.Integer({ description: 'Maximum number of requests per minute.' })),
     ),
     total_cost_request_last_hour: Type.Optional(Nullable(rub('Cost of the requests in the last hour.'))),
+    budget: Type.Optional(BudgetOfAccount('The budget that the user set; null without one.')),
+    models: Type.Optional(Names('The models that the user allows; null for all.')),
+    low_balance: Type.Optional(
+      Nullable(rub('A mail is sent when the balance falls below this amount; null for never.')),
+    ),
+    limits: Type.Optional(
+      Nullable(
+        Type.Object(
+          {
+            budget: BudgetOfAccount('The budget that the operator set.'),
+            models: Names('The models that the operator allows.'),
+            addresses: Names('The addresses and networks that the key may be used from.'),
+            expires_at: Nullable(
+              Type.String({ format: 'date-time', description: 'When the key stops working.' }),
+            ),
+            tokens_per_minute: Nullable(
+              Type.Integer({ description: 'Maximum number of tokens per minute.' }),
+            ),
+          },
+          {
+            description:
+              'What the operator set. It applies beside what the user sets, and the user cannot change it. Null for what is ' +
+              'not limited.',
+          },
+        ),
+      ),
+    ),
   },
   { title: 'ApiAccount' },
 );
@@ -192,16 +239,47 @@ export const getApiAccount = defineOperation({
   example: { path: accountPath, response: accountExample },
 });
 
-export const LabelChange = Type.Object({ label: Label });
-export type LabelChange = Static<typeof LabelChange>;
+const Amount = (description: string) =>
+  Type.Union([Type.Number({ minimum: 0 }), Type.String({ maxLength: 30 })], {
+    description: `${description} In roubles, as a number or a decimal string.`,
+  });
+
+export const AccountChange = Type.Object(
+  {
+    label: Type.Optional(Label),
+    budget: Type.Optional(
+      Nullable(
+        Type.Object({
+          amount: Amount('How much the account may spend in each period.'),
+          period: StringEnum(budgetPeriods, { description: periodDescription }),
+        }),
+      ),
+    ),
+    models: Type.Optional(
+      Nullable(
+        Type.Array(Type.String({ maxLength: 200 }), {
+          minItems: 1,
+          maxItems: maxModels,
+          description: 'Ids of the models that the account may use.',
+        }),
+      ),
+    ),
+    low_balance: Type.Optional(Nullable(Amount('A mail is sent when the balance falls below this amount.'))),
+  },
+  { minProperties: 1 },
+);
+export type AccountChange = Static<typeof AccountChange>;
 
 export const renameApiAccount = defineOperation({
   ...ofAccount,
   operationId: 'renameApiAccount',
-  summary: 'Rename an account',
+  summary: 'Change the name, budget, models or threshold of an account',
+  description:
+    'Fields that are not sent stay; null clears one. The budget and the models apply beside those that the operator set, so ' +
+    'they never allow more. What was spent in the current period counts towards a new budget.',
   method: 'patch',
   path: '/web/api-accounts/{account_id}',
-  body: LabelChange,
+  body: AccountChange,
   response: ApiAccount,
   errors: ['not_found'],
   example: { path: accountPath, body: { label: defaultAccountLabel }, response: accountExample },

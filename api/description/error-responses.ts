@@ -25,7 +25,8 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   const add = (...more: ErrorCode[]): void => more.forEach((code) => codes.add(code));
   add('internal_error');
   // Authentication looks up the key or session in a backing service.
-  if (operation.auth === 'key') add('invalid_api_key', 'account_banned', 'service_unavailable');
+  if (operation.auth === 'key')
+    add('invalid_api_key', 'account_banned', 'address_not_allowed', 'key_expired', 'service_unavailable');
   if (isAccountOperation(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'metrics') add('invalid_api_key');
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');

@@ -31,6 +31,32 @@ export const responseHeaders = {
     description: 'The time until the full limit is available again, such as `1s` or `6m0s`.',
     schema: { type: 'string' },
   },
+  'x-ratelimit-limit-tokens': {
+    description: 'The account’s limit of tokens per minute. Sent if it has one, like the two headers below.',
+    schema: { type: 'integer' },
+  },
+  'x-ratelimit-remaining-tokens': {
+    description: 'How many tokens are left. Requests are rejected when none are.',
+    schema: { type: 'integer' },
+  },
+  'x-ratelimit-reset-tokens': {
+    description: 'The time until the full limit is available again, such as `1s` or `6m0s`.',
+    schema: { type: 'string' },
+  },
+  'x-budget-limit': {
+    description:
+      'The account’s budget for the current period, in roubles. Sent if it has one, like the two headers below. Of two ' +
+      'budgets, it is the one that has less left.',
+    schema: { type: 'string' },
+  },
+  'x-budget-remaining': {
+    description: 'What is left of the budget, in roubles, without what requests in progress have reserved.',
+    schema: { type: 'string' },
+  },
+  'x-budget-reset': {
+    description: 'When the next period begins, such as `2026-12-01T00:00:00Z`.',
+    schema: { type: 'string' },
+  },
   'idempotent-replayed': {
     description:
       '`true`: this is the response to an earlier request with the same Idempotency-Key. `x-request-id` is the id of that ' +
@@ -39,7 +65,7 @@ export const responseHeaders = {
   },
   'retry-after': {
     description:
-      'Number of seconds to wait before you try again; at most 60, except for limits of the account area.',
+      'Number of seconds to wait before you try again; at most 60, except for limits of the account area and budgets.',
     schema: { type: 'integer' },
   },
   'retry-after-ms': {
@@ -116,12 +142,27 @@ const rateLimitHeaders = [
   'x-ratelimit-reset-requests',
 ] as const satisfies readonly HeaderName[];
 
+const tokenHeaders = [
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-tokens',
+  'x-ratelimit-reset-tokens',
+] as const satisfies readonly HeaderName[];
+
+const budgetHeaders = [
+  'x-budget-limit',
+  'x-budget-remaining',
+  'x-budget-reset',
+] as const satisfies readonly HeaderName[];
+
 /** Returns the response headers of an operation for this status. */
 export function headersOf(operation: Operation, status: number): Record<string, Reference> {
   const names: HeaderName[] = ['x-request-id'];
   const isCounted = countsAsRequest(operation);
   const callsModel = operation.modelTypes !== undefined;
   if (isCounted && (status < 300 || status === 429)) names.push(...rateLimitHeaders);
+  if (isCounted && (status < 300 || status === 429)) names.push(...tokenHeaders);
+  if (isCounted && (status < 300 || status === 402)) names.push(...budgetHeaders);
+  if (isCounted && status === 402) names.push('retry-after');
   if (acceptsIdempotencyKey(operation) && status < 300) names.push('idempotent-replayed');
   if (callsModel && status < 300) names.push('vary', 'preference-applied');
   if (callsModel && status === 202) names.push('location');

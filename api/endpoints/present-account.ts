@@ -1,6 +1,7 @@
 import type { RedemptionClaim } from '../../shared/accounts/refill-code-store.ts';
 import type { RedeemResponse, UserBalance } from '../contract/users.ts';
 import type { HotAccount, LastHourOfUse } from '../../shared/accounts/hot-account-store.ts';
+import { presentRestrictions } from '../../shared/accounts/present-settings.ts';
 import { toRubNumber } from '../../shared/encoding/money.ts';
 
 /** Requests per minute over the last hour. */
@@ -13,8 +14,15 @@ export function presentProfile(account: HotAccount, recent: LastHourOfUse): User
     total_cost_request_last_hour: toRubNumber(recent.costNano),
     average_rpm: averageRpm(recent),
     requests_per_minute: account.requestsPerMinute,
+    ...withoutNulls(presentRestrictions(account.restrictions)),
   };
 }
+
+/** Leaves out what does not restrict the account. */
+const withoutNulls = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as {
+    [Name in keyof T]?: NonNullable<T[Name]>;
+  };
 
 export function presentRedeemed(account: HotAccount, claim: RedemptionClaim): RedeemResponse {
   return {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { changeAccount } from '../../shared/accounts/change-account.ts';
-import type { AccountChange } from '../../shared/accounts/account-store.ts';
+import type { AccountChange, AccountDocument } from '../../shared/accounts/account-store.ts';
 import { maxQueuedJobsBound, maxWeight } from '../../shared/accounts/job-settings.ts';
 import { replaceKey } from '../../shared/accounts/replace-key.ts';
 import { resetUnknownCodes } from '../../shared/accounts/unknown-code-script.ts';
@@ -17,6 +17,8 @@ import {
   type AdminContext,
   type AdminVerb,
 } from './command.ts';
+import { presentSettings } from '../../shared/accounts/present-settings.ts';
+import { updateOptions, updateSettings } from './account-update.ts';
 import { findAccountId, noSuchAccount } from './find-account.ts';
 
 export const accountVerbs: Record<string, AdminVerb> = {
@@ -49,6 +51,10 @@ export const accountVerbs: Record<string, AdminVerb> = {
     options: ['rpm', 'max-queued-jobs', 'weight'],
     run: limitAccount,
   },
+  update: {
+    ...updateOptions,
+    run: async (context) => await describeStored(context, await updateSettings(context)),
+  },
   ban: {
     usage: '<account> --reason "unpaid bills"',
     help: 'refuses its requests, and ends those in flight',
@@ -74,8 +80,11 @@ export const accountVerbs: Record<string, AdminVerb> = {
   },
 };
 
-/** An account as shown to operators. The ban reason is stored only in MongoDB. */
-function describeAccount(account: HotAccount, banReason: string | null) {
+/**
+ * An account as shown to operators.
+ * @param stored what only MongoDB has: who it belongs to, and the ban reason. Null for a new account
+ */
+function describeAccount(account: HotAccount, stored: AccountDocument | null) {
   return {
     id: account.id,
     user_type: account.userType,
@@ -87,8 +96,9 @@ function describeAccount(account: HotAccount, banReason: string | null) {
     weight: account.weight,
     last_used_at: account.lastUsedAt?.toISOString() ?? null,
     banned: account.banned,
-    ban_reason: account.banned ? banReason : null,
+    ban_reason: account.banned ? (stored?.banReason ?? null) : null,
     created_at: account.createdAt.toISOString(),
+    ...presentSettings(stored, account.restrictions),
   };
 }
 
@@ -132,9 +142,12 @@ export async function createAccount({
 }
 
 async function showAccount(context: AdminContext) {
-  const id = await findAccountId(context);
+  return await describeStored(context, await findAccountId(context));
+}
+
+async function describeStored(context: AdminContext, id: string) {
   const [stored, owner] = await Promise.all([context.accounts.findById(id), describeOwner(context, id)]);
-  return { ...describeAccount(await context.hotAccounts.get(id), stored?.banReason ?? null), ...owner };
+  return { ...describeAccount(await context.hotAccounts.get(id), stored), ...owner };
 }
 
 /** Finds the user of the account area to whom the account is linked. `link` is the id of that link. */
@@ -149,8 +162,8 @@ async function listAccounts(context: AdminContext): Promise<unknown> {
 }
 
 async function* readAccounts({ accounts, hotAccounts }: AdminContext): AsyncGenerator<object> {
-  for await (const { _id, banReason } of accounts.list()) {
-    yield describeAccount(await hotAccounts.get(_id), banReason);
+  for await (const stored of accounts.list()) {
+    yield describeAccount(await hotAccounts.get(stored._id), stored);
   }
 }
 

@@ -70,6 +70,7 @@ const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
   unknown: 'its account could not be loaded',
   banned: 'its account is banned',
   insufficient: 'the balance of its account is too low',
+  over_budget: 'the budget of its account is used up',
 };
 
 function explainOutcome({ error }: JobRecord, outcome: Exclude<RetryOutcome, 'ok'>): string {

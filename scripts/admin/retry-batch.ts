@@ -110,6 +110,13 @@ function explain(result: Exclude<AdmissionResult, { readonly outcome: 'ok' }>): 
         `The lines may cost ${formatRub(result.neededNano)} RUB, and ${formatRub(result.spendableNano)} RUB of the ` +
         "account's balance is available."
       );
+    case 'over_budget':
+      return (
+        `The lines may cost ${formatRub(result.neededNano)} RUB, and ${formatRub(result.budget.leftNano)} RUB of the ` +
+        "account's budget is left."
+      );
+    case 'expired':
+      return 'The API key of the account has expired.';
     case 'banned':
       return 'The account is banned.';
     case 'ledger_full':

@@ -24,7 +24,8 @@ export type RetryOutcome =
   /** The account is not loaded into Redis. */
   | 'unknown'
   | 'banned'
-  | 'insufficient';
+  | 'insufficient'
+  | 'over_budget';
 
 /** Removes the failed job from the account's list of failed jobs, once the new request is a job. */
 export async function markRetried(

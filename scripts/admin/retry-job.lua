@@ -10,6 +10,7 @@ local id = ARGV[2] -- of the failed job
 local newId = ARGV[3] -- of the new request
 
 -- include '../../shared/platform/redis/clock.lua'
+-- include '../../shared/money/budgets.lua'
 
 local account = prefix .. 'account:' .. accountId
 local reservations = prefix .. 'reservations'
@@ -21,8 +22,8 @@ if retryId and (redis.call('EXISTS', jobs .. retryId) == 1
   or redis.call('HEXISTS', reservations, retryId) == 1) then return 'retried' end
 if charged and charged ~= '0' then return 'charged' end
 if not hold or redis.call('EXISTS', prefix .. 'job-body:' .. accountId .. ':' .. id) == 0 then return 'not_kept' end
-local balance, reserved, free, freeHeld, ban =
-  unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'ban'))
+local balance, reserved, free, freeHeld, ban, isRestricted =
+  unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'ban', 'ext'))
 if not balance then return 'unknown' end
 if ban == '1' then return 'banned' end
 local cost, isFree, maxCharge, claimHash = string.match(hold, '^(%d+) (%d) %d+ <(%d+) ?(%S*)')
@@ -34,6 +35,11 @@ if isFree == '1' then
   redis.call('HINCRBY', account, 'fres', 1)
 else
   if tonumber(balance) - tonumber(reserved) < tonumber(cost) then return 'insufficient' end
+  if isRestricted then
+    local budgets = openBudgets(account)
+    if budgets and budgets.findLeft() < tonumber(cost) then return 'over_budget' end
+    if budgets then budgets.change(dayOf(nowMs), tonumber(cost), 0) end
+  end
   redis.call('HINCRBY', account, 'res', cost)
 end
 local reservation = string.format('%s %s %s %.0f <%s', accountId, cost, isFree, nowMs, maxCharge)

@@ -1,4 +1,4 @@
-import { normalizeEmail } from '../../shared/account-area/email-address.ts';
+import { normalizeEmail } from '../../shared/encoding/email-address.ts';
 import { unlinkAccount } from '../../shared/account-area/unlink-account.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
 import { readInteger, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';

@@ -46,7 +46,8 @@ export type NoticeEvent =
   | 'key-revealed'
   | 'key-regenerated'
   | 'sessions-ended'
-  | 'first-account';
+  | 'first-account'
+  | 'balance-low';
 
 export interface NoticeMail extends MailOrigin {
   readonly kind: 'notice';
@@ -58,6 +59,8 @@ export interface NoticeMail extends MailOrigin {
    * the result.
    */
   readonly isCertain?: boolean;
+  /** Of a balance that has fallen below the threshold of its account, in roubles. */
+  readonly amounts?: { readonly balance: string; readonly threshold: string };
   /** When it happened, in milliseconds since 1970. */
   readonly at: number;
   readonly language: MailLanguage;

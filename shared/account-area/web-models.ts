@@ -58,6 +58,7 @@ export const auditActions = [
   'account-created',
   'account-linked',
   'label-changed',
+  'settings-changed',
   'account-unlinked',
   'key-revealed',
   'key-regenerated',

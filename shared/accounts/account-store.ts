@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { LowBalance } from '../ledger/low-balance.ts';
 import type { StreamId } from '../ledger/usage-event.ts';
+import { AppError } from '../contract/errors.ts';
 import type { Config } from '../platform/config/config.ts';
 import {
   callMongo,
@@ -8,11 +10,12 @@ import {
   type Database,
 } from '../platform/storage/mongo-client.ts';
 import { linearizableRead } from '../platform/storage/mongo-durability.ts';
+import { settingNames, type AccountSettings, type SettingsChange } from './account-settings.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
 
 /** An account in MongoDB. Its sums cover the ledger entries up to `applied*`. */
-export interface AccountDocument {
+export interface AccountDocument extends AccountSettings {
   readonly _id: string;
   readonly keyHash: string;
   readonly keyMasked: string;
@@ -32,17 +35,23 @@ export interface AccountDocument {
   readonly codes: number;
   readonly appliedMs: number;
   readonly appliedSeq: number;
+  /** What was spent on each day (`YYYY-MM-DD`), for budgets. Absent until something was. */
+  readonly spentByDay?: Readonly<Record<string, bigint>>;
+  /** Set while the balance is below `lowBalanceNano`. */
+  readonly low?: LowBalance;
 }
 
-export interface NewAccount {
+/** Settings are optional. */
+export interface NewAccount extends AccountSettings {
   readonly userType: string;
   readonly requestsPerMinute: number;
 }
 
-/** The fields of an account that operators can change. */
+/** The fields of an account that operators can change. Null clears a setting. */
 export type AccountChange = Partial<
   Pick<AccountDocument, 'requestsPerMinute' | 'maxQueuedJobs' | 'weight' | 'banned' | 'banReason'>
->;
+> &
+  SettingsChange;
 
 /** The key fields of an account: the hash for lookups and the mask for display. */
 type DescribedKey = Pick<AccountDocument, 'keyHash' | 'keyMasked'>;
@@ -66,6 +75,9 @@ export interface ExpectedKey {
 const toFilter = (id: string, { expectedKeyHash }: ExpectedKey) =>
   expectedKeyHash === undefined ? { _id: id } : { _id: id, keyHash: expectedKeyHash };
 
+/** A new threshold is set once no ledger entry is applied at the same time, which takes milliseconds. */
+const maxThresholdAttempts = 50;
+
 /** Accounts in MongoDB. Balances are never set here; only ledger entries change them. */
 export class AccountStore {
   readonly #accounts: Collection<AccountDocument>;
@@ -79,6 +91,8 @@ export class AccountStore {
   async createIndexes(): Promise<void> {
     await this.#accounts.createIndex({ keyHash: 1 }, { unique: true });
     await this.#accounts.createIndex({ createdAt: 1 });
+    // Indexes only balances whose owners must still be told, so it stays small.
+    await this.#accounts.createIndex({ 'low.at': 1 }, { partialFilterExpression: { 'low.isMailed': false } });
   }
 
   /**
@@ -106,7 +120,8 @@ export class AccountStore {
     }
   }
 
-  async #insert(id: string, { userType, requestsPerMinute }: NewAccount): Promise<string> {
+  async #insert(id: string, account: NewAccount): Promise<string> {
+    const { userType, requestsPerMinute } = account;
     const apiKey = createApiKey();
     const described = describeKey(apiKey);
     await this.#secrets.save(apiKey);
@@ -125,6 +140,9 @@ export class AccountStore {
       codes: 0,
       appliedMs: 0,
       appliedSeq: 0,
+      ...Object.fromEntries(
+        settingNames.flatMap((name) => (account[name] === undefined ? [] : [[name, account[name]]])),
+      ),
     };
     try {
       await this.#accounts.insertOne(document);
@@ -172,9 +190,66 @@ export class AccountStore {
     return new Map(found.map(({ _id, appliedMs, appliedSeq }) => [_id, { ms: appliedMs, seq: appliedSeq }]));
   }
 
+  /** @returns false if there is no such account */
   async update(id: string, change: AccountChange): Promise<boolean> {
-    const result = await callMongo(() => this.#accounts.updateOne({ _id: id }, { $set: change }));
-    return result.matchedCount === 1;
+    const { lowBalanceNano } = change;
+    if (Object.values(change).every((value) => value === undefined))
+      return (await this.findById(id)) !== null;
+    if (lowBalanceNano === undefined) return (await this.#change({ _id: id }, change, {})).matchedCount === 1;
+    for (let attempt = 1; attempt <= maxThresholdAttempts; attempt++) {
+      const account = await this.findById(id);
+      if (account === null) return false;
+      const { appliedMs, appliedSeq, balanceNano, low } = account;
+      // A balance that is already below a new threshold does not fall below it, so it is no reason for a mail.
+      const isLow = lowBalanceNano !== null && balanceNano < lowBalanceNano;
+      const state = isLow ? (low ?? { at: new Date(), id: 'set', isMailed: true }) : null;
+      const unchanged = { _id: id, appliedMs, appliedSeq };
+      if ((await this.#change(unchanged, change, { low: state })).matchedCount === 1) return true;
+    }
+    throw new AppError('service_unavailable', { message: `account ${id} changes too fast to be updated` });
+  }
+
+  async #change(
+    filter: Partial<Pick<AccountDocument, '_id' | 'appliedMs' | 'appliedSeq'>>,
+    change: AccountChange,
+    more: { readonly low?: LowBalance | null },
+  ) {
+    const values = Object.entries({ ...change, ...more });
+    // A ban reason is stored as null.
+    const isCleared = ([name, value]: (typeof values)[number]): boolean =>
+      value === null && name !== 'banReason';
+    const cleared = values.filter(isCleared).map(([name]) => [name, '']);
+    const set = values.filter((entry) => entry[1] !== undefined && !isCleared(entry));
+    const update = {
+      ...(set.length > 0 && { $set: Object.fromEntries(set) }),
+      ...(cleared.length > 0 && { $unset: Object.fromEntries(cleared) }),
+    };
+    return await callMongo(() => this.#accounts.updateOne(filter, update));
+  }
+
+  /** Accounts whose balance fell below their threshold, and whose owners must still be told, longest first. */
+  async findLow(limit: number): Promise<AccountDocument[]> {
+    return await callMongo(() =>
+      this.#accounts.find({ 'low.isMailed': false }).sort({ 'low.at': 1 }).limit(limit).toArray(),
+    );
+  }
+
+  /** Records that the owner was told. Does nothing if the balance has risen above the threshold since. */
+  async markLowMailed(accountId: string, { id }: LowBalance): Promise<void> {
+    await callMongo(() =>
+      this.#accounts.updateOne({ _id: accountId, 'low.id': id }, { $set: { 'low.isMailed': true } }),
+    );
+  }
+
+  /** Removes what was spent on these days (`YYYY-MM-DD`), which no budget counts any more. */
+  async forgetSpending(days: readonly string[]): Promise<void> {
+    const names = days.map((day) => `spentByDay.${day}`);
+    await callMongo(() =>
+      this.#accounts.updateMany(
+        { $or: names.map((name) => ({ [name]: { $exists: true } })) },
+        { $unset: Object.fromEntries(names.map((name) => [name, ''])) },
+      ),
+    );
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { HotAccountStore } from './hot-account-store.ts';
 import { publishInvalidation } from '../platform/redis/invalidation-channel.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { changesSettings } from './account-settings.ts';
 import type { AccountChange, AccountStore } from './account-store.ts';
 
 export interface ChangeDeps {
@@ -19,6 +20,7 @@ export async function changeAccount(
   change: AccountChange,
 ): Promise<void> {
   await accounts.update(accountId, change);
-  await hotAccounts.update(accountId, change);
+  if (changesSettings(change)) await hotAccounts.adopt(accountId);
+  else await hotAccounts.update(accountId, change);
   await publishInvalidation(redis, { kind: 'account', accountId });
 }

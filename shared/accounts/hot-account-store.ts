@@ -5,12 +5,14 @@ import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
 import type { AccountChange, AccountDocument, AccountStore } from './account-store.ts';
-import { readJobSettings, type JobSettings } from './job-settings.ts';
+import type { JobSettings } from './job-settings.ts';
+import { parseList, toBudgetFields, type Restrictions } from './account-settings.ts';
+import { isBudgetInRedis, parseHotBudget } from './budget-periods.ts';
 import { unknownKey } from './unknown-key.ts';
 import { addMissingRows } from '../ledger/missing-entries-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { callMongo } from '../platform/storage/mongo-client.ts';
-import { runRestore, type RestoreOutcome } from './restore-script.ts';
+import { runRestore, toCopiedFields, type RestoreMode, type RestoreOutcome } from './restore-script.ts';
 
 /** An account as stored in Redis: the source of truth for money in flight. */
 export interface HotAccount extends JobSettings {
@@ -28,6 +30,15 @@ export interface HotAccount extends JobSettings {
   readonly requestsPerMinute: number;
   readonly banned: boolean;
   readonly lastUsedAt: Date | null;
+  readonly restrictions: Restrictions;
+}
+
+/** What is checked before any operation of a key. */
+export interface KeyAccess {
+  /** Milliseconds since 1970; null for never. */
+  readonly expiresAtMs: number | null;
+  /** The addresses that may use the key, as `writeAddressRanges` writes them; null for all. */
+  readonly addresses: string | null;
 }
 
 /** An account's requests of the last hour and their cost. */
@@ -40,16 +51,12 @@ const updateScript = new LuaScript(new URL('./update-account.lua', import.meta.u
   itemNames: ['field', 'value'],
 });
 
-/** Whether both documents have the same key, limits and ban. */
+/** Whether both documents have the same key, limits, ban and settings. */
 function hasSameSettings(one: AccountDocument, other: AccountDocument): boolean {
-  const [settings, otherSettings] = [readJobSettings(one), readJobSettings(other)];
-  return (
-    one.keyHash === other.keyHash &&
-    one.requestsPerMinute === other.requestsPerMinute &&
-    settings.maxQueuedJobs === otherSettings.maxQueuedJobs &&
-    settings.weight === otherSettings.weight &&
-    one.banned === other.banned
+  const [a, b] = [one, other].map((account) =>
+    JSON.stringify({ ...toCopiedFields(account), ...toBudgetFields(account) }),
   );
+  return a === b;
 }
 
 const fields = [
@@ -66,6 +73,14 @@ const fields = [
   'wgt',
   'ban',
   'last',
+  'exp',
+  'adt',
+  'mod',
+  'omod',
+  'tpm',
+  'low',
+  'bud',
+  'obud',
 ] as const;
 
 /** How long to wait before checking a recovering shard again, and how many checks to make before giving up. */
@@ -132,12 +147,12 @@ export class HotAccountStore {
    * @throws AppError `invalid_api_key` if there is no such account
    */
   async load(accountId: string): Promise<void> {
-    await this.#loading.run(accountId, () => this.#restore(accountId, false));
+    await this.#loading.run(accountId, () => this.#restore(accountId, 'load'));
   }
 
   /** Replaces an account in Redis that is known to be older than its copy in MongoDB. */
   async reload(accountId: string): Promise<void> {
-    await this.#restore(accountId, true);
+    await this.#restore(accountId, 'replace');
   }
 
   /** Returns the banned accounts among these. The lookups are sent in one pipeline. */
@@ -148,6 +163,7 @@ export class HotAccountStore {
     return new Set(accountIds.filter((_, i) => bans[i] === '1'));
   }
 
+  /** Changes the key, limits and ban of an account in Redis. Its settings are copied by `adopt`. */
   async update(accountId: string, change: AccountChange & { readonly keyHash?: string }): Promise<void> {
     const changes: { readonly field: string; readonly value: string | number }[] = [];
     const set = (field: string, value: string | number | undefined): void => {
@@ -158,13 +174,27 @@ export class HotAccountStore {
     set('mqj', change.maxQueuedJobs);
     set('wgt', change.weight);
     if (change.banned !== undefined) set('ban', change.banned ? 1 : 0);
-    const account = redisKeys.account(accountId);
-    await callRedis(() => updateScript.run(this.#redis, { account }, changes));
+    await this.#change(accountId, changes);
   }
 
   /**
-   * Copies the key, limits and ban of an account from MongoDB to Redis. MongoDB is changed first and may change again
-   * during the copy, so this rereads until MongoDB has what was written.
+   * Reads when and from where the account's key may be used. Loads the account if it is not in Redis.
+   * @throws AppError `invalid_api_key` if MongoDB has no such account either
+   */
+  async readAccess(accountId: string): Promise<KeyAccess> {
+    const read = () => callRedis(() => this.#redis.hmget(redisKeys.account(accountId), 'bal', 'exp', 'adr'));
+    let values = await read();
+    if (values[0] === null) {
+      await this.load(accountId);
+      values = await read();
+    }
+    const [, expires, addresses] = values;
+    return { expiresAtMs: expires ? Number(expires) : null, addresses: addresses ?? null };
+  }
+
+  /**
+   * Copies the key, limits, ban and settings of an account from MongoDB to Redis. MongoDB is changed first and may change
+   * again during the copy, so this rereads until MongoDB has what was written.
    * @param written the state last written to Redis
    * @returns the account; null if there is none
    */
@@ -173,10 +203,27 @@ export class HotAccountStore {
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
       const account = await this.#accounts.findById(accountId);
       if (account === null || (known !== null && hasSameSettings(account, known))) return account;
-      await this.update(accountId, account);
+      await this.#copy(account);
       known = account;
     }
     return known;
+  }
+
+  async #copy(account: AccountDocument): Promise<void> {
+    const { _id: accountId, budget, ownerBudget } = account;
+    const changes = Object.entries(toCopiedFields(account)).map(([field, value]) => ({ field, value }));
+    const [current, currentOwners] = await this.#change(accountId, changes);
+    if (isBudgetInRedis(current, budget) && isBudgetInRedis(currentOwners, ownerBudget)) return;
+    await this.#restore(accountId, 'budgets');
+  }
+
+  /** @returns the account's budgets as stored in Redis; undefined if it is not loaded */
+  async #change(
+    accountId: string,
+    changes: readonly { readonly field: string; readonly value: string | number }[],
+  ): Promise<(string | null)[]> {
+    const account = redisKeys.account(accountId);
+    return (await callRedis(() => updateScript.run(this.#redis, { account }, changes))) as (string | null)[];
   }
 
   /** Like `adopt`, but shared by all concurrent callers. Each gets a state that was read after its own call. */
@@ -184,11 +231,12 @@ export class HotAccountStore {
     return await this.#adopting.runNext(accountId, () => this.adopt(accountId));
   }
 
-  async #restore(accountId: string, overwrites: boolean): Promise<void> {
+  async #restore(accountId: string, mode: RestoreMode): Promise<void> {
     for (let attempt = 1; attempt <= restoreAttempts; attempt++) {
-      const { outcome, account } = await this.#tryToRestore(accountId, overwrites);
-      // Replacing an account in Redis keeps its key, limits and ban, so all of them are copied.
-      if (outcome === 'restored') await this.adopt(accountId, overwrites ? null : account);
+      const { outcome, account } = await this.#tryToRestore(accountId, mode);
+      // Replacing an account in Redis keeps its key, limits, ban and settings, so all of them are copied.
+      if (outcome === 'restored' && mode !== 'budgets')
+        await this.adopt(accountId, mode === 'replace' ? null : account);
       if (outcome === 'restored' || outcome === 'present') return;
       if (outcome === 'recovering') await delay(restoreRetryMs);
     }
@@ -197,7 +245,7 @@ export class HotAccountStore {
 
   async #tryToRestore(
     accountId: string,
-    overwrites: boolean,
+    mode: RestoreMode,
   ): Promise<{ readonly outcome: RestoreOutcome; readonly account: AccountDocument }> {
     const shard = shardOf(accountId);
     const trimmed = (await callRedis(() => this.#redis.get(redisKeys.ledgerTrimmed(shard)))) ?? '';
@@ -206,13 +254,14 @@ export class HotAccountStore {
     if (await callMongo(() => addMissingRows(this.#redis, this.#ledger, account)))
       return { outcome: 'stale', account };
     const checkpoint = await callMongo(() => this.#ledger.readCheckpoint(shard));
-    const request = { account, trimmed, checkpoint, overwrites, entriesPerRun: this.#entriesPerRun };
+    const request = { account, trimmed, checkpoint, mode, entriesPerRun: this.#entriesPerRun };
     return { outcome: await callRedis(() => runRestore(this.#redis, request)), account };
   }
 
   async #read(accountId: string): Promise<HotAccount | null> {
     const values = await callRedis(() => this.#redis.hmget(redisKeys.account(accountId), ...fields));
-    const [key, type, created, balance, reserved, added, free, codes, rpm, mqj, wgt, ban, last] = values;
+    const [key, type, created, balance, reserved, added, free, codes, rpm, mqj, wgt, ban, last, ...settings] =
+      values;
     if (balance === null || balance === undefined) return null;
     return {
       id: accountId,
@@ -229,6 +278,28 @@ export class HotAccountStore {
       weight: Number(wgt),
       banned: ban === '1',
       lastUsedAt: last ? new Date(Number(last)) : null,
+      restrictions: await this.#toRestrictions(accountId, settings),
+    };
+  }
+
+  async #toRestrictions(
+    accountId: string,
+    [expires, addresses, models, ownerModels, tokens, low, budget, ownerBudget]: readonly (string | null)[],
+  ): Promise<Restrictions> {
+    const hasBudget = typeof budget === 'string' || typeof ownerBudget === 'string';
+    const lines = hasBudget
+      ? await callRedis(() => this.#redis.hget(redisKeys.jobsHeld(accountId), 'lines'))
+      : null;
+    const linesNano = BigInt(lines ?? '0');
+    return {
+      budget: parseHotBudget(budget, linesNano, Date.now()),
+      ownerBudget: parseHotBudget(ownerBudget, linesNano, Date.now()),
+      models: parseList(models),
+      ownerModels: parseList(ownerModels),
+      addresses: parseList(addresses),
+      expiresAt: expires ? new Date(Number(expires)) : null,
+      tokensPerMinute: tokens ? Number(tokens) : null,
+      lowBalanceNano: low ? BigInt(low) : null,
     };
   }
 }

@@ -1,5 +1,7 @@
-// decisions 0015, 0062
+// decisions 0015, 0062, 0096
 import type { AccountDocument } from './account-store.ts';
+import { toBudgetFields, toSettingFields } from './account-settings.ts';
+import { parseDay } from './budget-periods.ts';
 import { readJobSettings } from './job-settings.ts';
 import { formatStreamId, isAfter, type StreamId } from '../ledger/usage-event.ts';
 import { LuaScript } from '../platform/redis/lua-script.ts';
@@ -16,8 +18,9 @@ const script = new LuaScript(
     'trimmed',
     'recovering',
     'jobsHeld',
+    'tokenWindow',
     'accountId',
-    'overwrites',
+    'mode',
     'lastSeen',
     'from',
     'checkpoint',
@@ -30,7 +33,7 @@ const script = new LuaScript(
 const defaultEntriesPerRun = 500;
 
 /**
- * - `present`: the account is already in Redis
+ * - `present`: the account is already in Redis, or it is not and only its budgets were to be written
  * - `stale`: the ledger has moved on since MongoDB was read; read it again
  * - `recovering`: the shard has lost data in Redis; a batch that was being written to MongoDB will
  *   arrive there in a moment
@@ -41,16 +44,20 @@ type RestoreReply =
   | [outcome: RestoreOutcome]
   | [outcome: 'more', last: string, ...changedFieldsAndValues: string[]];
 
+/**
+ * - `load`: writes an account that is not in Redis
+ * - `replace`: also replaces one that is; only for an account known to be older than MongoDB's copy
+ * - `budgets`: writes only the budgets of an account in Redis, with their sums
+ */
+export type RestoreMode = 'load' | 'replace' | 'budgets';
+
 export interface RestoreRequest {
   readonly account: AccountDocument;
   /** Id of the last entry trimmed from the shard's stream, read from Redis before MongoDB; '' if none was trimmed. */
   readonly trimmed: string;
   /** The shard's checkpoint in MongoDB. */
   readonly checkpoint: StreamId;
-  /**
-   * Whether to replace an account that is already in Redis. Only for an account known to be older than MongoDB's copy.
-   */
-  readonly overwrites: boolean;
+  readonly mode: RestoreMode;
   /** How many stream entries one execution of the script scans. */
   readonly entriesPerRun?: number | undefined;
 }
@@ -60,7 +67,7 @@ export interface RestoreRequest {
  * dies before that leaves nothing behind.
  */
 export async function runRestore(redis: RedisClient, request: RestoreRequest): Promise<RestoreOutcome> {
-  const { account, trimmed, checkpoint, overwrites, entriesPerRun = defaultEntriesPerRun } = request;
+  const { account, trimmed, checkpoint, mode, entriesPerRun = defaultEntriesPerRun } = request;
   const shard = shardOf(account._id);
   const fields = new Map(Object.entries(toFields(account)));
   const applied = { ms: account.appliedMs, seq: account.appliedSeq };
@@ -74,8 +81,9 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
     trimmed: redisKeys.ledgerTrimmed(shard),
     recovering: redisKeys.ledgerRecovering(shard),
     jobsHeld: redisKeys.jobsHeld(account._id),
+    tokenWindow: redisKeys.tokenWindow(account._id),
     accountId: account._id,
-    overwrites: overwrites ? 1 : 0,
+    mode,
     checkpoint: formatStreamId(end),
     maxEntries: entriesPerRun,
   };
@@ -93,10 +101,24 @@ export async function runRestore(redis: RedisClient, request: RestoreRequest): P
   }
 }
 
-function toFields(account: AccountDocument): Record<string, string> {
+/** The fields that are copied whenever they change in MongoDB; '' for one that is absent. Budgets are copied separately. */
+export function toCopiedFields(account: AccountDocument): Readonly<Record<string, string>> {
   const { maxQueuedJobs, weight } = readJobSettings(account);
   return {
     key: account.keyHash,
+    rpm: String(account.requestsPerMinute),
+    mqj: String(maxQueuedJobs),
+    wgt: String(weight),
+    ban: account.banned ? '1' : '0',
+    ...toSettingFields(account),
+  };
+}
+
+function toFields(account: AccountDocument): Record<string, string> {
+  const budgets = toBudgetFields(account);
+  const fields = {
+    ...toCopiedFields(account),
+    ...budgets,
     type: account.userType,
     created: String(account.createdAt.getTime()),
     bal: account.balanceNano.toString(),
@@ -104,9 +126,14 @@ function toFields(account: AccountDocument): Record<string, string> {
     free: String(account.freeRequests),
     charges: String(account.charges),
     codes: String(account.codes),
-    rpm: String(account.requestsPerMinute),
-    mqj: String(maxQueuedJobs),
-    wgt: String(weight),
-    ban: account.banned ? '1' : '0',
   };
+  const present = Object.entries(fields).filter(([, value]) => value !== '');
+  const hasBudget = Object.values(budgets).some((budget) => budget !== '');
+  return { ...Object.fromEntries(present), ...(hasBudget && { days: writeDays(account) }) };
 }
+
+/** What was spent by day, as restore.lua reads it. */
+const writeDays = ({ spentByDay = {} }: AccountDocument): string =>
+  Object.entries(spentByDay)
+    .map(([day, spentNano]) => `${parseDay(day)}:${spentNano}`)
+    .join(' ');

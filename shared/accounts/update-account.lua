@@ -1,13 +1,21 @@
 -- Changes fields of an account if it is loaded. Otherwise the next load includes the changes.
+--
+-- Replies {bud, obud}: its budgets, as in budgets.lua. They are not changed here, because their sums depend on the ledger.
 
 local account = KEYS[1] -- hash: the account
 
-if redis.call('EXISTS', account) == 0 then return end
-local changes = {}
+if redis.call('EXISTS', account) == 0 then return {} end
+local changes, cleared = {}, {}
 for eachArg = 0, #ARGV - 1, 2 do
   local field = ARGV[eachArg + 1] -- of the account
-  local value = ARGV[eachArg + 2] -- of the field
-  changes[#changes + 1] = field
-  changes[#changes + 1] = value
+  local value = ARGV[eachArg + 2] -- of the field; '' to remove it
+  if value == '' then
+    cleared[#cleared + 1] = field
+  else
+    changes[#changes + 1] = field
+    changes[#changes + 1] = value
+  end
 end
-redis.call('HSET', account, unpack(changes))
+if #changes > 0 then redis.call('HSET', account, unpack(changes)) end
+if #cleared > 0 then redis.call('HDEL', account, unpack(cleared)) end
+return redis.call('HMGET', account, 'bud', 'obud')

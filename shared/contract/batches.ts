@@ -188,6 +188,7 @@ export const createBatch = defineOperation({
   response: Batch,
   errors: [
     'insufficient_balance',
+    'budget_exceeded',
     'not_found',
     'idempotency_conflict',
     'rate_limit_exceeded',
@@ -276,6 +277,7 @@ export const retryBatch = defineOperation({
   response: Batch,
   errors: [
     'insufficient_balance',
+    'budget_exceeded',
     'not_found',
     'idempotency_conflict',
     'rate_limit_exceeded',

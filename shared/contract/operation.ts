@@ -165,6 +165,8 @@ export const defaultBodyLimitBytes = 64_000;
 /** Errors that every request to a model may return. */
 export const creationErrors = [
   'insufficient_balance',
+  'budget_exceeded',
+  'model_not_allowed',
   'model_not_found',
   'idempotency_conflict',
   'model_disabled',

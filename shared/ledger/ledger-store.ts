@@ -2,7 +2,15 @@ import type mongoose from 'mongoose';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { IntentStore } from './intent-store.ts';
-import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
+import { findLowState, type LowBalance, type ThresholdState } from './low-balance.ts';
+import {
+  firstStreamId,
+  formatStreamId,
+  isAfter,
+  type LedgerEntry,
+  type StreamId,
+  type UsageEvent,
+} from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
 export interface LedgerDocument {
@@ -80,9 +88,32 @@ export interface LedgerSums {
   readonly entries: number;
 }
 
-interface AccountSums extends Applied {
+interface AppliedDocument extends Applied {
   readonly _id: string;
 }
+
+interface AccountSums extends AppliedDocument {
+  readonly balanceNano: bigint;
+  readonly lowBalanceNano?: bigint;
+  readonly low?: LowBalance;
+}
+
+/** The last entry that an account's sums include, and its balance up to it. */
+export interface AppliedAccount extends StreamId, ThresholdState {}
+
+export const toAppliedAccount = ({
+  appliedMs,
+  appliedSeq,
+  balanceNano,
+  lowBalanceNano,
+  low,
+}: Omit<AccountSums, '_id'>): AppliedAccount => ({
+  ms: appliedMs,
+  seq: appliedSeq,
+  balanceNano,
+  lowBalanceNano: lowBalanceNano ?? null,
+  isLow: low !== undefined,
+});
 
 interface Checkpoint {
   readonly _id: string;
@@ -227,8 +258,13 @@ export class LedgerStore {
     await insertMissing(this.refillLogs, documents);
   }
 
-  async findAppliedPositions(ids: readonly string[]): Promise<Map<string, StreamId>> {
-    return await findApplied(this.#accounts, ids);
+  async findAppliedPositions(ids: readonly string[]): Promise<Map<string, AppliedAccount>> {
+    const fields = { appliedMs: 1, appliedSeq: 1, balanceNano: 1, lowBalanceNano: 1, low: 1 };
+    const found = await this.#accounts
+      .find({ _id: { $in: [...ids] } })
+      .project<AccountSums>(fields)
+      .toArray();
+    return new Map(found.map((document) => [document._id, toAppliedAccount(document)]));
   }
 
   async findStatsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
@@ -236,17 +272,20 @@ export class LedgerStore {
   }
 
   /**
-   * Adds sums to accounts. Changes an account only if nothing has been applied to it since `from` was read.
+   * Adds sums to accounts. Changes an account only if nothing has been applied to it since `from` was read, and its
+   * threshold has stayed.
    * @throws LedgerConflict if any account was not changed
    */
   async addToAccounts(
     changes: readonly {
       readonly id: string;
-      readonly from: StreamId;
+      readonly from: AppliedAccount;
       readonly to: StreamId;
       readonly balanceNano: bigint;
       readonly addedNano: bigint;
       readonly freeRequests: number;
+      /** What charges have cost, by the day to which budgets count them (`YYYY-MM-DD`). */
+      readonly spentByDay: ReadonlyMap<string, bigint>;
       /** The highest ordinals among the added entries. */
       readonly charges: number;
       readonly codes: number;
@@ -254,23 +293,36 @@ export class LedgerStore {
   ): Promise<void> {
     if (changes.length === 0) return;
     const { matchedCount } = await this.#accounts.bulkWrite(
-      changes.map(({ id, from, to, balanceNano, addedNano, freeRequests, charges, codes }) => ({
-        updateOne: {
-          filter: { _id: id, appliedMs: from.ms, appliedSeq: from.seq },
-          update: {
-            $inc: { balanceNano, totalAddedNano: addedNano, freeRequests },
-            $max: { charges, codes },
-            $set: { appliedMs: to.ms, appliedSeq: to.seq },
+      changes.map(({ id, from, to, balanceNano, addedNano, freeRequests, spentByDay, charges, codes }) => {
+        const low = findLowState(from, balanceNano, formatStreamId(to));
+        const spent = Array.from(spentByDay, ([day, spentNano]) => [`spentByDay.${day}`, spentNano]);
+        const { ms: appliedMs, seq: appliedSeq, lowBalanceNano } = from;
+        // `null` also matches an account without a threshold.
+        const filter = {
+          _id: id,
+          appliedMs,
+          appliedSeq,
+          lowBalanceNano,
+        } as mongoose.mongo.Filter<AccountSums>;
+        return {
+          updateOne: {
+            filter,
+            update: {
+              $inc: { balanceNano, totalAddedNano: addedNano, freeRequests, ...Object.fromEntries(spent) },
+              $max: { charges, codes },
+              $set: { appliedMs: to.ms, appliedSeq: to.seq, ...(low && { low }) },
+              ...(low === null && { $unset: { low: '' as const } }),
+            },
           },
-        },
-      })),
+        };
+      }),
       { ordered: false },
     );
     if (matchedCount < changes.length) throw new LedgerConflict();
   }
 
   /** Adds rows already in MongoDB to their account. @throws LedgerConflict as `addToAccounts` does */
-  async addRows(id: string, from: StreamId, rows: readonly LedgerDocument[]): Promise<void> {
+  async addRows(id: string, from: AppliedAccount, rows: readonly LedgerDocument[]): Promise<void> {
     const last = rows[rows.length - 1]!;
     const highest = (kind: LedgerDocument['kind']): number =>
       Math.max(0, ...rows.filter((row) => row.kind === kind).map((row) => row.ordinal ?? 0));
@@ -284,6 +336,11 @@ export class LedgerStore {
         balanceNano: sum(rows.map((row) => row.amountNano)),
         addedNano: sum(refills.map((row) => row.amountNano)),
         freeRequests: rows.reduce((total, row) => total + row.freeRequests, 0),
+        spentByDay: sumByDay(
+          rows.flatMap(({ kind, at, amountNano }) =>
+            kind === 'charge' ? { day: at.toISOString().slice(0, 10), costNano: -amountNano } : [],
+          ),
+        ),
         charges: highest('charge'),
         codes: highest('refill'),
       },
@@ -328,12 +385,25 @@ export class LedgerStore {
   }
 }
 
-async function findApplied<T extends AccountSums>(
+/** Sums costs by day. Days without costs are left out. */
+export function sumByDay(
+  charges: readonly { readonly day: string; readonly costNano: bigint }[],
+): Map<string, bigint> {
+  const sums = new Map<string, bigint>();
+  for (const { day, costNano } of charges)
+    if (costNano !== 0n) sums.set(day, (sums.get(day) ?? 0n) + costNano);
+  return sums;
+}
+
+async function findApplied<T extends AppliedDocument>(
   collection: Collection<T>,
   ids: readonly string[],
 ): Promise<Map<string, StreamId>> {
   const filter = { _id: { $in: [...ids] } } as mongoose.mongo.Filter<T>;
-  const found = await collection.find(filter).project<AccountSums>({ appliedMs: 1, appliedSeq: 1 }).toArray();
+  const found = await collection
+    .find(filter)
+    .project<AppliedDocument>({ appliedMs: 1, appliedSeq: 1 })
+    .toArray();
   return new Map(
     found.map((document) => [document._id, { ms: document.appliedMs, seq: document.appliedSeq }]),
   );

@@ -1,6 +1,13 @@
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
-import { LedgerConflict, toLedgerDocument, type LedgerDocument, type LedgerStore } from './ledger-store.ts';
+import {
+  LedgerConflict,
+  toAppliedAccount,
+  toLedgerDocument,
+  type LedgerDocument,
+  type LedgerStore,
+} from './ledger-store.ts';
+import type { LowBalance } from './low-balance.ts';
 import {
   formatStreamId,
   isAfter,
@@ -40,6 +47,9 @@ export interface SummedAccount {
   readonly _id: string;
   readonly appliedMs: number;
   readonly appliedSeq: number;
+  readonly balanceNano: bigint;
+  readonly lowBalanceNano?: bigint;
+  readonly low?: LowBalance;
 }
 
 /**
@@ -54,8 +64,8 @@ export async function addMissingRows(
   ledger: LedgerStore,
   account: SummedAccount,
 ): Promise<boolean> {
-  const { _id: id, appliedMs, appliedSeq } = account;
-  const from = { ms: appliedMs, seq: appliedSeq };
+  const { _id: id } = account;
+  const from = toAppliedAccount(account);
   const missing = await findMissing(redis, shardOf(id), await ledger.findAfter([id], from));
   const last = missing.at(-1);
   if (last === undefined) return false;

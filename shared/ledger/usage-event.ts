@@ -83,6 +83,8 @@ export type LedgerEntry =
        * Null for all other charges.
        */
       readonly totalNano: bigint | null;
+      /** The day (`YYYY-MM-DD`, in UTC) to which budgets count it. */
+      readonly day: string;
       readonly event: UsageEvent;
       readonly damage: Damage;
     }
@@ -158,7 +160,8 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
       const event = damage === null ? (parsed as unknown as UsageEvent) : replaceUsage(ids, streamId.ms);
       const total = findValue(fields, 'total') ?? '';
       const totalNano = /^\d+$/.test(total) ? BigInt(total) : null;
-      return { kind, streamId, costNano, shortfallNano, free, ordinal, totalNano, event, damage };
+      const day = nameDay(findValue(fields, 'day'), event.at);
+      return { kind, streamId, costNano, shortfallNano, free, ordinal, totalNano, day, event, damage };
     }
     case 'refill': {
       const ordinal =
@@ -180,6 +183,16 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
     default:
       throw new UnreadableEntry(`kind is ${JSON.stringify(shorten(kind ?? '', 40))}`);
   }
+}
+
+/**
+ * Returns the day of a charge as a text.
+ * @param day counted from 1970, if the clock of the api process had another one when the request was admitted
+ * @param at the time of the event
+ */
+function nameDay(day: string | undefined, at: number): string {
+  const isGiven = day !== undefined && /^\d{1,7}$/.test(day);
+  return new Date(isGiven ? Number(day) * 86_400_000 : at).toISOString().slice(0, 10);
 }
 
 /** Returns a field's last value. An entry has so few fields that a map would take longer to build. */

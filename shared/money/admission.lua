@@ -1,12 +1,16 @@
 -- What the scripts of admission have in common: the request, and the steps that admit it. A step returns the reply if
 -- the request goes no further, else nil.
 --
--- Requests rejected for insufficient balance still use up their RPM slots, and so do replays and conflicts of an
--- Idempotency-Key: the rate limit also applies to a caller that has no balance or only replays a stored response.
+-- Requests rejected for insufficient balance still use up their RPM slots, and so do those over a budget or the limit of
+-- tokens, those for a model that is not allowed, and replays and conflicts of an Idempotency-Key: the rate limit also
+-- applies to a caller that has no balance or only replays a stored response.
 --
--- Replies {'ok', limit, remaining, resetSeconds, costNano, isFree, units, ticket}, {'unknown'}, {'banned'},
--- {'revoked'}, {'ledger_full'}, {'rate_limited', limit, remaining, resetSeconds, retryAfterMs} or {'insufficient',
--- limit, remaining, resetSeconds, neededNano, spendableNano}.
+-- Replies {'ok', limit, remaining, resetSeconds, costNano, isFree, units, ticket, budget, tokens}, {'unknown'},
+-- {'banned'}, {'revoked'}, {'expired', atMs}, {'address_refused'}, {'ledger_full'}, {'rate_limited', limit, remaining,
+-- resetSeconds, retryAfterMs}, {'model_refused', limit, remaining, resetSeconds}, {'tokens_limited', limit, remaining,
+-- resetSeconds, tokens}, {'insufficient', limit, remaining, resetSeconds, neededNano, spendableNano} or {'over_budget',
+-- limit, remaining, resetSeconds, neededNano, budget}. `budget` and `tokens` are as restrictions.lua describes them; a
+-- reply without restrictions ends before them.
 -- luacheck: read globals maxReservationMultiple
 
 local account = KEYS[1] -- hash: the account
@@ -25,19 +29,27 @@ local minUnits = tonumber(ARGV[9]) -- the account may get fewer than requested, 
 local share = tonumber(ARGV[10]) -- thousandths of the spendable balance to reserve before units are reduced
 local freeAllowed = ARGV[11] -- '1' if the request may be a free one
 local streamBound = tonumber(ARGV[12]) -- entries
+local address = ARGV[13] -- of the caller, as in restrictions.lua
+local model = ARGV[14] -- of the request; '' if admission does not check it
+local promptTokens = tonumber(ARGV[15]) -- that count towards the tokens per minute
 
 -- include 'rate-window.lua'
+-- include 'restrictions.lua'
 
-local balance, reserved, free, freeHeld, limit, used
+local balance, reserved, free, freeHeld, limit, used, restrictions
 
 local function checkCaller()
-  local ban, key
-  balance, reserved, free, freeHeld, limit, ban, key, used =
-    unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win'))
+  local ban, key, isRestricted
+  balance, reserved, free, freeHeld, limit, ban, key, used, isRestricted =
+    unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win', 'ext'))
   if not balance then return {'unknown'} end
   if ban == '1' then return {'banned'} end
   if key ~= keyHash then return {'revoked'} end
   limit, used = tonumber(limit), tonumber(used or '0')
+  if isRestricted then
+    restrictions = openRestrictions()
+    return restrictions.checkAccess()
+  end
 end
 
 local function checkLedger()
@@ -58,8 +70,16 @@ local function replyWith(outcome, ...)
   return {outcome, limit, limit - used, 60, ...}
 end
 
+local function checkModelAndTokens()
+  if model ~= '' and not restrictions.isModelAllowed(model) then return replyWith('model_refused') end
+  if restrictions.isOverTokenLimit() then return replyWith('tokens_limited', restrictions.describeTokens()) end
+end
+
 -- Takes a free request or reserves the maximum cost. `claimed` is stored with the reservation.
 local function reserve(claimed)
+  local rejection = restrictions and checkModelAndTokens()
+  if rejection then return rejection end
+  local left = restrictions and restrictions.findLeft()
   free, freeHeld = tonumber(free), tonumber(freeHeld)
   local units, cost, maxCharge, isFree = requested, 0, 0, '0'
   if freeAllowed == '1' and free > freeHeld then
@@ -67,7 +87,8 @@ local function reserve(claimed)
     redis.call('HSET', account, 'win', used, 'last', nowMs, 'fres', freeHeld + 1)
   else
     reserved = tonumber(reserved)
-    local spendable = tonumber(balance) - reserved
+    local funds = tonumber(balance) - reserved
+    local spendable = left and math.min(left, funds) or funds
     cost = fixed + unit * units
     local budget = spendable
     if share < 1000 then budget = math.floor(spendable / 1000) * share end
@@ -77,7 +98,9 @@ local function reserve(claimed)
       cost = fixed + unit * units
     end
     if cost > spendable then
-      return replyWith('insufficient', string.format('%.0f', cost), string.format('%.0f', spendable))
+      local needed = string.format('%.0f', cost)
+      if cost <= funds then return replyWith('over_budget', needed, restrictions.describeBudget()) end
+      return replyWith('insufficient', needed, string.format('%.0f', funds))
     end
     redis.call('HSET', account, 'win', used, 'last', nowMs, 'res', string.format('%.0f', reserved + cost))
     -- The multiple is a margin for vendors that report more than our estimate. If the balance determines the number of
@@ -85,8 +108,11 @@ local function reserve(claimed)
     maxCharge = cost * maxReservationMultiple
     if share < 1000 then maxCharge = maxCharge - unit * units * (maxReservationMultiple - 1) end
   end
+  if restrictions then restrictions.add(cost, promptTokens) end
   cost = string.format('%.0f', cost)
   local reservation = accountId .. ' ' .. cost .. ' ' .. isFree .. ' ' .. nowMs .. string.format(' <%.0f', maxCharge)
   redis.call('HSET', reservations, id, reservation .. claimed)
-  return {'ok', limit, limit - used, 60, cost, isFree, units, 0}
+  local reply = {'ok', limit, limit - used, 60, cost, isFree, units, 0}
+  if restrictions then reply[9], reply[10] = restrictions.describeBudget(), restrictions.describeTokens() end
+  return reply
 end

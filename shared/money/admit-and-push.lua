@@ -5,13 +5,12 @@
 
 local list = KEYS[5] -- list: the queue
 local pushed = KEYS[6] -- counter of the items ever pushed to it
-local listBound = tonumber(ARGV[13]) -- maximum number of items
-local item = ARGV[14] -- to push
+local listBound = tonumber(ARGV[16]) -- maximum number of items
+local item = ARGV[17] -- to push
 
 local reply = checkCaller() or checkLedger() or takeMinute() or reserve('')
 local outcome, units = reply[1], reply[7]
 if outcome == 'ok' and units == requested then
-  -- The ticket comes last.
-  reply[#reply] = pushTicketed(list, pushed, listBound, item)
+  reply[8] = pushTicketed(list, pushed, listBound, item)
 end
 return reply

@@ -1,4 +1,4 @@
-// decisions 0007, 0014, 0066
+// decisions 0007, 0014, 0066, 0096
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
@@ -8,6 +8,14 @@ import { maxStoredBytesPerAccount } from './stored-bytes.ts';
 import type { AccountRejection } from './account-rejection.ts';
 import { maxReservationMultiple } from './reservation-store.ts';
 import { readRateLimit, type LimitedReply, type RateLimit } from './rate-window.ts';
+import {
+  parseBudget,
+  parseTokens,
+  readRestrictions,
+  type BudgetState,
+  type RestrictionReply,
+  type RestrictionState,
+} from './restrictions.ts';
 
 const requestNames = [
   'account',
@@ -26,6 +34,9 @@ const requestNames = [
   'share',
   'freeAllowed',
   'streamBound',
+  'address',
+  'model',
+  'promptTokens',
 ] as const;
 const options = { constants: { maxReservationMultiple } };
 
@@ -52,11 +63,14 @@ const admitStoredScript = new LuaScript(
 
 /** What the scripts reply: see their headers. */
 type AdmissionReply =
-  | LimitedReply<'ok', [cost: string, isFree: '0' | '1', units: number, ticket: number]>
-  | [outcome: 'unknown' | 'revoked' | 'banned' | 'ledger_full']
+  | LimitedReply<'ok', [cost: string, isFree: '0' | '1', units: number, ticket: number, ...RestrictionReply]>
+  | [outcome: 'unknown' | 'revoked' | 'banned' | 'address_refused' | 'ledger_full']
+  | [outcome: 'expired', atMs: string]
   | LimitedReply<'rate_limited', [retryAfterMs: number]>
+  | LimitedReply<'tokens_limited', [tokens: string]>
   | LimitedReply<'insufficient', [needed: string, spendable: string]>
-  | LimitedReply<'conflict' | 'stored_too_much'>
+  | LimitedReply<'over_budget', [needed: string, budget: string]>
+  | LimitedReply<'conflict' | 'stored_too_much' | 'model_refused'>
   | LimitedReply<'attached', [requestId: string]>;
 
 /**
@@ -85,9 +99,15 @@ export interface AdmissionRequest {
   readonly claim: IdempotencyClaim | null;
   /** Whether the response is a stream that continues without its reader. */
   readonly isResumable: boolean;
+  /** The caller's address, as `writeAddress` writes it. Not checked if absent. */
+  readonly address?: string;
+  /** The model's id, which the account must be allowed to use. Not checked if absent. */
+  readonly model?: string;
+  /** Counts towards the account's tokens per minute. */
+  readonly promptTokens?: number;
 }
 
-export interface Admission {
+export interface Admission extends RestrictionState {
   readonly rateLimit: RateLimit;
   readonly reservedNano: bigint;
   readonly free: boolean;
@@ -103,6 +123,13 @@ export type AdmissionResult =
   | { readonly outcome: 'conflict'; readonly rateLimit: RateLimit }
   /** An earlier request had the same Idempotency-Key and body. This one gets its response. */
   | { readonly outcome: 'attached'; readonly rateLimit: RateLimit; readonly requestId: string }
+  | { readonly outcome: 'model_refused'; readonly rateLimit: RateLimit }
+  | {
+      readonly outcome: 'over_budget';
+      readonly rateLimit: RateLimit;
+      readonly neededNano: bigint;
+      readonly budget: BudgetState;
+    }
   /** The account has too many stored responses to admit another request whose response would be stored. */
   | { readonly outcome: 'stored_too_much'; readonly rateLimit: RateLimit }
   | {
@@ -148,6 +175,9 @@ async function admit(
     share: request.sharePermille,
     freeAllowed: request.freeAllowed ? 1 : 0,
     streamBound: ledgerStreamBound,
+    address: request.address ?? '',
+    model: request.model ?? '',
+    promptTokens: request.promptTokens ?? 0,
   };
   if (claim === null && !isResumable) {
     if (push === null) return await admitScript.run(redis, values);
@@ -172,10 +202,11 @@ async function admit(
 function readReply(reply: AdmissionReply): AdmissionResult {
   switch (reply[0]) {
     case 'ok': {
-      const [outcome, , , , cost, isFree, units, ticket] = reply;
+      const [outcome, , , , cost, isFree, units, ticket, ...restrictions] = reply;
       return {
         outcome,
         rateLimit: readRateLimit(reply),
+        ...readRestrictions(restrictions),
         reservedNano: BigInt(cost),
         free: isFree === '1',
         units,
@@ -193,12 +224,25 @@ function readReply(reply: AdmissionReply): AdmissionResult {
         neededNano: BigInt(reply[4]),
         spendableNano: BigInt(reply[5]),
       };
+    case 'tokens_limited':
+      return { outcome: reply[0], rateLimit: readRateLimit(reply), tokens: parseTokens(reply[4])! };
+    case 'over_budget':
+      return {
+        outcome: reply[0],
+        rateLimit: readRateLimit(reply),
+        neededNano: BigInt(reply[4]),
+        budget: parseBudget(reply[5])!,
+      };
+    case 'expired':
+      return { outcome: reply[0], expiredAt: new Date(Number(reply[1])) };
     case 'stored_too_much':
+    case 'model_refused':
     case 'conflict':
       return { outcome: reply[0], rateLimit: readRateLimit(reply) };
     case 'unknown':
     case 'revoked':
     case 'banned':
+    case 'address_refused':
     case 'ledger_full':
       return { outcome: reply[0] };
     default:

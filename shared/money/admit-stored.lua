@@ -11,10 +11,10 @@
 local storedBytes = KEYS[5] -- hash: counts the account's stored bytes
 local claim = KEYS[6] -- hash: the claim of the Idempotency-Key; the counter again if the caller sent none
 local resumable = KEYS[7] -- string: marks a resumable stream; the counter again if this is none
-local bodyHash = ARGV[13] -- of the request; '' without an Idempotency-Key
-local claimHash = ARGV[14] -- of the Idempotency-Key
-local lifetime = tonumber(ARGV[15]) -- of the claim and the mark, in seconds
-local maxStoredBytes = tonumber(ARGV[16]) -- of the account
+local bodyHash = ARGV[16] -- of the request; '' without an Idempotency-Key
+local claimHash = ARGV[17] -- of the Idempotency-Key
+local lifetime = tonumber(ARGV[18]) -- of the claim and the mark, in seconds
+local maxStoredBytes = tonumber(ARGV[19]) -- of the account
 
 local function checkClaim(claimedBody, claimedId)
   if claimedBody ~= bodyHash then return replyWith('conflict') end

@@ -11,6 +11,8 @@ export interface Estimate {
   readonly minUnits: number;
   readonly sharePermille: number;
   readonly user: string | null;
+  /** Whether it is a batch, whose lines name the models. */
+  readonly isBatch?: true;
 }
 
 /**

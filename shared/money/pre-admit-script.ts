@@ -3,6 +3,12 @@ import type { RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 import type { AccountRejection } from './account-rejection.ts';
 import { readRateLimit, type LimitedReply, type RateLimit } from './rate-window.ts';
+import {
+  parseTokens,
+  readRestrictions,
+  type RestrictionReply,
+  type RestrictionState,
+} from './restrictions.ts';
 
 const script = new LuaScript(new URL('./pre-admit.lua', import.meta.url), [
   'account',
@@ -10,13 +16,19 @@ const script = new LuaScript(new URL('./pre-admit.lua', import.meta.url), [
   'claim',
   'keyHash',
   'slots',
+  'address',
 ]);
 
 /** What the script replies: see its header. */
 type PreAdmissionReply =
-  | LimitedReply<'ok', [spendable: string, freeRequests: number, isReplay: 0 | 1, slotsTaken: number]>
+  | LimitedReply<
+      'ok',
+      [spendable: string, freeRequests: number, isReplay: 0 | 1, slotsTaken: number, ...RestrictionReply]
+    >
   | LimitedReply<'rate_limited', [retryAfterMs: number]>
-  | [outcome: 'unknown' | 'revoked' | 'banned'];
+  | LimitedReply<'tokens_limited', [tokens: string]>
+  | [outcome: 'expired', atMs: string]
+  | [outcome: 'unknown' | 'revoked' | 'banned' | 'address_refused'];
 
 export interface PreAdmissionRequest {
   readonly accountId: string;
@@ -25,14 +37,16 @@ export interface PreAdmissionRequest {
   readonly slots: number;
   /** Hash of the Idempotency-Key; null if the caller sent none. */
   readonly claimHash: string | null;
+  /** The caller's address, as `writeAddress` writes it. Not checked if absent. */
+  readonly address?: string;
 }
 
 /** The result of pre-admission, before the request is read and tokenized. */
-export interface PreAdmission {
+export interface PreAdmission extends RestrictionState {
   readonly rateLimit: RateLimit;
   /** RPM slots already taken. Admission takes only the slots beyond these. */
   readonly slotsTaken: number;
-  /** The part of the balance that no request has reserved. */
+  /** The part of the balance that no request has reserved. Budgets may leave less. */
   readonly spendableNano: bigint;
   readonly freeRequests: number;
   /** The Idempotency-Key belongs to an earlier request, so this one is not charged. */
@@ -43,7 +57,7 @@ export type PreAdmissionResult = ({ readonly outcome: 'ok' } & PreAdmission) | A
 
 export async function runPreAdmission(
   redis: RedisClient,
-  { accountId, keyHash, slots, claimHash }: PreAdmissionRequest,
+  { accountId, keyHash, slots, claimHash, address = '' }: PreAdmissionRequest,
 ): Promise<PreAdmissionResult> {
   const account = redisKeys.account(accountId);
   const reply = (await script.run(redis, {
@@ -52,13 +66,15 @@ export async function runPreAdmission(
     claim: claimHash === null ? account : redisKeys.claim(accountId, claimHash),
     keyHash,
     slots,
+    address,
   })) as PreAdmissionReply;
   switch (reply[0]) {
     case 'ok': {
-      const [outcome, , , , spendable, freeRequests, isReplay, slotsTaken] = reply;
+      const [outcome, , , , spendable, freeRequests, isReplay, slotsTaken, ...restrictions] = reply;
       return {
         outcome,
         rateLimit: readRateLimit(reply),
+        ...readRestrictions(restrictions),
         spendableNano: BigInt(spendable),
         freeRequests,
         isReplay: isReplay === 1,
@@ -67,9 +83,14 @@ export async function runPreAdmission(
     }
     case 'rate_limited':
       return { outcome: reply[0], rateLimit: readRateLimit(reply), retryAfterMs: reply[4] };
+    case 'tokens_limited':
+      return { outcome: reply[0], rateLimit: readRateLimit(reply), tokens: parseTokens(reply[4])! };
+    case 'expired':
+      return { outcome: reply[0], expiredAt: new Date(Number(reply[1])) };
     case 'unknown':
     case 'revoked':
     case 'banned':
+    case 'address_refused':
       return { outcome: reply[0] };
     default:
       return reply satisfies never;

@@ -1,5 +1,5 @@
--- The sliding minute of an account, for the scripts that rate-limit requests. Defines `now` (seconds), `nowMs` and
--- `takeSlots`.
+-- The sliding minute of an account, for the scripts that rate-limit requests. Defines `now` (seconds), `nowMs`,
+-- `dropBuckets` and `takeSlots`.
 --
 -- The window is a list of one-second buckets (`second:slots`) in ascending order. The account's field `win` is their
 -- sum, so checking a request takes the same time regardless of the number of earlier ones. Redis's clock may step.
@@ -16,10 +16,8 @@ local function readBucket(window, index)
   return tonumber(second), tonumber(count)
 end
 
--- Returns how many slots are used now, which the calling script stores as `win`. If too few remain, takes none and also
--- returns the error reply, with the milliseconds until enough are free. A request that needs no more slots than it has
--- already taken never fails. If `isCheck` is true, only checks and takes none.
-local function takeSlots(window, used, limit, slots, isCheck)
+-- Drops the buckets that are not of the last minute. Returns the sum of the others, and the newest one.
+local function dropBuckets(window, used)
   local second, count = readBucket(window, -1)
   if not second then used = 0 end
   while second and second > now do
@@ -34,6 +32,15 @@ local function takeSlots(window, used, limit, slots, isCheck)
     used = used - count
     second, count = readBucket(window, 0)
   end
+  return used, tailSecond, tailCount
+end
+
+-- Returns how many slots are used now, which the calling script stores as `win`. If too few remain, takes none and also
+-- returns the error reply, with the milliseconds until enough are free. A request that needs no more slots than it has
+-- already taken never fails. If `isCheck` is true, only checks and takes none.
+local function takeSlots(window, used, limit, slots, isCheck)
+  local tailSecond, tailCount
+  used, tailSecond, tailCount = dropBuckets(window, used)
   if slots <= 0 then return used end
 
   if used + slots > limit then

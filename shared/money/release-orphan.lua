@@ -12,6 +12,7 @@ local id = ARGV[1] -- of the request
 local reservation = ARGV[2] -- as it was read
 
 -- include '../platform/redis/clock.lua'
+-- include 'budgets.lua'
 
 if redis.call('HGET', reservations, id) ~= reservation then return 0 end
 local untilMs = redis.call('ZSCORE', heldRequests, id)
@@ -21,9 +22,12 @@ local claimBody = claim ~= reservations and redis.call('HGET', claim, 'id') == i
 local orphan = reservation .. (claimBody and ' ' .. claimBody or '') .. '|' .. string.format('%.0f', nowMs)
 redis.call('HSET', orphans, id, orphan)
 if redis.call('EXISTS', account) == 1 then
-  local cost, isFree = string.match(reservation, '^%S+ (%d+) (%d)')
+  local cost, isFree, admittedAt = string.match(reservation, '^%S+ (%d+) (%d) (%d+)')
   if isFree == '1' then redis.call('HINCRBY', account, 'fres', -1)
-  elseif cost ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. cost) end
+  elseif cost ~= '0' then
+    redis.call('HINCRBY', account, 'res', '-' .. cost)
+    releaseFromBudgets(account, admittedAt, cost)
+  end
 end
 if claimBody then redis.call('DEL', claim) end
 return 1

@@ -10,6 +10,13 @@ import { reserveLines, stopBatch, type SliceAttempt } from './slice-scripts.ts';
 const waitMs = 4_000;
 const pollMs = 500;
 
+/** Lines with a reservation, why none may run, the models that the account may not use, or `wait`. */
+type ForLines =
+  | { readonly lines: readonly ReservedLine[] }
+  | { readonly refusal: RefusalCode }
+  | { readonly refusedModels: ReadonlySet<string> }
+  | 'wait';
+
 /**
  * Reserves money for as many of the first lines as it goes. If there is none for the first one, and nothing else has
  * reserved any, the batch stops.
@@ -22,12 +29,13 @@ export async function reserveForLines(
   slice: SliceAttempt,
   lines: readonly ReadyLine[],
   withdrawn: AbortSignal,
-): Promise<{ readonly lines: readonly ReservedLine[] } | { readonly refusal: RefusalCode } | 'wait'> {
+): Promise<ForLines> {
   const untilMs = performance.now() + waitMs;
   let wanted = fitLines(lines, null);
   for (;;) {
     const amount = wanted.reduce((sum, { reservedNano }) => sum + reservedNano, 0n);
-    const reservation = await retryThroughOutage(() => reserveLines(redis, slice, amount));
+    const models = [...new Set(wanted.map(({ model }) => model.id))];
+    const reservation = await retryThroughOutage(() => reserveLines(redis, slice, amount, models));
     switch (reservation.outcome) {
       case 'ok':
         return { lines: wanted };
@@ -35,6 +43,8 @@ export async function reserveForLines(
         throw new SliceLost();
       case 'stopped':
         return { refusal: reservation.refusal };
+      case 'refused':
+        return { refusedModels: new Set(reservation.models) };
       case 'unknown':
         await retryThroughOutage(() => hotAccounts.load(slice.accountId));
         break;
@@ -42,7 +52,8 @@ export async function reserveForLines(
         wanted = fitLines(lines, reservation.availableNano);
         if (wanted.length > 0) break;
         if (fitLines(lines.slice(0, 1), reservation.laterNano).length === 0) {
-          const refusal = 'insufficient_balance';
+          const { isBudget } = reservation;
+          const refusal = isBudget ? 'budget_exceeded' : 'insufficient_balance';
           await retryThroughOutage(() => stopBatch(redis, slice.accountId, slice.batchId, refusal));
           return { refusal };
         }

@@ -1,6 +1,9 @@
 import { errorKinds } from '../../shared/contract/error-kinds.ts';
 import type { RefusalCode } from '../../shared/work/batches/batch-record.ts';
 
+/** Why a line is not run. */
+export type LineRefusal = RefusalCode | 'model_not_allowed';
+
 /** Identifies a line in the files with results. */
 export interface LineId {
   /** `batch_req_` and characters that no other line has. */
@@ -25,15 +28,20 @@ export function writeAnswer(line: LineId, status: number, body: readonly Buffer[
 }
 
 /** Writes a line that was not run. */
-export function writeRefusal({ id, customId }: LineId, code: RefusalCode): Buffer[] {
+export function writeRefusal({ id, customId }: LineId, code: LineRefusal): Buffer[] {
   const error = { code, message: refusals[code] };
   return [Buffer.from(`${JSON.stringify({ id, custom_id: customId, response: null, error })}\n`)];
 }
 
-const refusals: Readonly<Record<RefusalCode, string>> = {
+const refusals: Readonly<Record<LineRefusal, string>> = {
   insufficient_balance:
     'The balance, or the max_cost of the batch, was used up before this line ran. It was not charged. Refill the ' +
     'balance if it was too low, and retry the batch. A retry has the same max_cost.',
+  budget_exceeded:
+    'The budget of the account was used up before this line ran. It was not charged. Retry the batch when the budget has ' +
+    'reset or was raised.',
+  key_expired: 'The API key expired before this line ran. It was not charged.',
+  model_not_allowed: 'This account may not use the model of this line. It was not charged.',
   batch_cancelled: 'The batch was cancelled before this line ran. It was not charged.',
   batch_expired: 'The batch expired before this line ran. It was not charged.',
   input_lost: 'The input file of the batch was lost before this line ran. It was not charged.',

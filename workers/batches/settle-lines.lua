@@ -41,12 +41,14 @@ for key, bytes in pairs({[outputKey] = outputBytes, [errorKey] = errorBytes}) do
   if bytes > 0 and not isStillStored(key) then return {'gone'} end
 end
 local account = prefix .. 'account:' .. accountId
-local balance, reserved = unpack(redis.call('HMGET', account, 'bal', 'res'))
+local balance, reserved, isRestricted = unpack(redis.call('HMGET', account, 'bal', 'res', 'ext'))
 if not balance then return {'unknown'} end
+local budgets = isRestricted and openBudgets(account)
 release = math.min(release, slice.reserved)
 changeReserved(accountId, batch, -release)
 balance, reserved = tonumber(balance), tonumber(reserved) - release
-local payable = math.max(release, balance - reserved)
+local left = budgets and budgets.findLeft()
+local payable = math.max(release, math.min(balance - reserved, left or balance))
 local total, settled = 0, 0
 for eachArg = 15, #ARGV - 1, 14 do
   local model = ARGV[eachArg + 1] -- of these lines
@@ -85,12 +87,14 @@ for eachArg = 15, #ARGV - 1, 14 do
     sum.cost = whole(tonumber(sum.cost) + cost)
     redis.call('HSET', batch, field, cjson.encode(sum))
     local entry = redis.call('XADD', prefix .. 'ledger', '*', 'kind', 'charge', 'account', accountId, 'id', eventId,
-      'cost', whole(cost), 'shortfall', whole(exactCost - cost), 'free', '0', 'ordinal', '0', 'event', event)
+      'cost', whole(cost), 'shortfall', whole(exactCost - cost), 'free', '0', 'ordinal', '0', 'event', event,
+      unpack(budgets and dayOf(string.match(event, '"at":(%d+)') or nowMs) ~= budgets.today and {'day', budgets.today} or {}))
     noteMinute(minutes, entry, succeeded + failed, cost)
   end
 end
 takeLines(batch, settled)
 redis.call('HSET', account, 'bal', whole(balance - total))
+if budgets and total > 0 then budgets.change(budgets.today, 0, total) end
 redis.call('HINCRBY', batch, 'cost', whole(total))
 redis.call('HINCRBY', batch, 'rt', reasoningTokens)
 local function addResults(field, file, suffix, key, bytes)

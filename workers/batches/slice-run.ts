@@ -20,7 +20,7 @@ import { prepareLine, type LinePreparationDeps } from './prepare-line.ts';
 import type { LineWriter } from './line-writer.ts';
 import { InputLost, readLines, type FileLine } from '../../shared/work/files/read-lines.ts';
 import type { LineNames, ReadyLine, ReservedLine } from './ready-line.ts';
-import { writeRefusal } from './result-lines.ts';
+import { writeRefusal, type LineRefusal } from './result-lines.ts';
 import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
 
 /** Memory of a line while it waits and runs, per byte of its text. */
@@ -323,6 +323,10 @@ export class SliceRun {
       if (this.#isStopping) return 'wait';
       const reserved = this.#refusal === null ? await this.#reserve(rest) : [];
       if (reserved === 'wait') return 'wait';
+      if (!Array.isArray(reserved)) {
+        rest = await this.#refuseModels(rest, reserved.refusedModels);
+        continue;
+      }
       if (this.#refusal !== null) {
         for (const line of rest) await this.#refuseLine(line);
         return 'done';
@@ -335,7 +339,9 @@ export class SliceRun {
   }
 
   /** Reserves money for as many of these lines as it goes. */
-  async #reserve(lines: readonly ReadyLine[]): Promise<readonly ReservedLine[] | 'wait'> {
+  async #reserve(
+    lines: readonly ReadyLine[],
+  ): Promise<ReservedLine[] | 'wait' | { readonly refusedModels: ReadonlySet<string> }> {
     const withdrawn = this.#withdrawn.signal;
     const reserved = await reserveForLines(this.#dependencies, this.slice, lines, withdrawn);
     if (reserved === 'wait') return this.#refusal === null ? 'wait' : [];
@@ -343,7 +349,17 @@ export class SliceRun {
       this.refuse(reserved.refusal);
       return [];
     }
-    return reserved.lines;
+    return 'lines' in reserved ? [...reserved.lines] : reserved;
+  }
+
+  /** Writes refusals of the lines with these models. @returns the other lines */
+  async #refuseModels(
+    lines: readonly ReadyLine[],
+    models: ReadonlySet<string>,
+  ): Promise<readonly ReadyLine[]> {
+    for (const line of lines)
+      if (models.has(line.model.id)) await this.#refuseLine(line, 'model_not_allowed');
+    return lines.filter(({ model }) => !models.has(model.id));
   }
 
   /** Runs lines. @returns those that were withdrawn before they began */
@@ -406,8 +422,8 @@ export class SliceRun {
     else await this.#add(finished);
   }
 
-  async #refuseLine(line: LineNames): Promise<void> {
-    const pieces = writeRefusal(line, this.#refusal!);
+  async #refuseLine(line: LineNames, code: LineRefusal = this.#refusal!): Promise<void> {
+    const pieces = writeRefusal(line, code);
     await this.#add({ index: line.index, pieces, status: null, reservedNano: 0n, charge: null });
   }
 

@@ -19,7 +19,7 @@ const takeScript = new LuaScript(
 );
 const reserveScript = new LuaScript(
   new URL('./reserve-lines.lua', import.meta.url),
-  [...sliceNames, 'amount'],
+  [...sliceNames, 'amount', 'models'],
   {
     constants: batchConstants,
   },
@@ -161,35 +161,49 @@ export type LineReservation =
   /** `gone`: another worker has the slice, or the batch has ended. `unknown`: the account is not in Redis. */
   | { readonly outcome: 'ok' | 'gone' | 'unknown' }
   | { readonly outcome: 'stopped'; readonly refusal: RefusalCode }
+  /** The account may not use these models. */
+  | { readonly outcome: 'refused'; readonly models: readonly string[] }
   | {
       readonly outcome: 'short';
       /** What can be reserved now. */
       readonly availableNano: bigint;
       /** What can be reserved once nothing else is. */
       readonly laterNano: bigint;
+      /** Whether a budget of the account allows least of it. */
+      readonly isBudget: boolean;
     };
 
-/** Reserves money for lines that are about to run: all of it or nothing. */
+/**
+ * Reserves money for lines that are about to run: all of it or nothing.
+ * @param models of the lines
+ */
 export async function reserveLines(
   redis: RedisClient,
   slice: SliceAttempt,
   amountNano: bigint,
+  models: readonly string[] = [],
 ): Promise<LineReservation> {
-  const values = { ...valuesOf(slice), amount: amountNano.toString() };
+  const values = { ...valuesOf(slice), amount: amountNano.toString(), models: JSON.stringify(models) };
   const reply = (await callRedis(() => reserveScript.run(redis, values))) as ReserveReply;
   switch (reply[0]) {
     case 'stopped':
       return { outcome: reply[0], refusal: reply[1] };
+    case 'refused': {
+      const [outcome, ...refused] = reply;
+      return { outcome, models: refused };
+    }
     case 'short': {
-      const [spendable, balance, limit, remainder] = reply
+      const [spendable, balance, limit, remainder, left, unspent] = reply
         .slice(1)
         .map((text) => (text === '' ? null : BigInt(text)));
-      const least = (one: bigint, other: bigint | null): bigint =>
-        other === null || one < other ? one : other;
+      const least = (one: bigint, other: bigint | null | undefined): bigint =>
+        other === null || other === undefined || one < other ? one : other;
+      const laterNano = least(balance!, remainder);
       return {
         outcome: reply[0],
-        availableNano: least(spendable!, limit ?? null),
-        laterNano: least(balance!, remainder ?? null),
+        availableNano: least(least(spendable!, limit), left),
+        laterNano: least(laterNano, unspent),
+        isBudget: least(laterNano, unspent) < laterNano,
       };
     }
     default:
@@ -200,7 +214,16 @@ export async function reserveLines(
 type ReserveReply =
   | ['ok' | 'gone' | 'unknown']
   | ['stopped', RefusalCode]
-  | ['short', spendable: string, balance: string, limit: string, remainder: string];
+  | ['refused', ...models: string[]]
+  | [
+      'short',
+      spendable: string,
+      balance: string,
+      limit: string,
+      remainder: string,
+      left: string,
+      unspent: string,
+    ];
 
 /** Stops running lines of a batch, for all of its workers. */
 export async function stopBatch(

@@ -17,7 +17,8 @@ local workerId = ARGV[4] -- that takes the slice
 local waiting = waitingOf(accountId, queue, model)
 -- The ledger's stream is full because MongoDB is unavailable. Slices would add to it, so they wait.
 if redis.call('XLEN', prefix .. 'ledger') >= ledgerStreamBound then return {redis.call('ZCARD', waiting)} end
-local isBanned = redis.call('HGET', prefix .. 'account:' .. accountId, 'ban') == '1'
+local ban, expiresAt = unpack(redis.call('HMGET', prefix .. 'account:' .. accountId, 'ban', 'exp'))
+local isExpired = expiresAt and tonumber(expiresAt) <= nowMs
 
 local function makeSlice(batch, why)
   local cursor, size, sliceBytes = unpack(redis.call('HMGET', batch, 'cur', 'size', 'sb'))
@@ -38,7 +39,8 @@ for _ = 1, 16 do
   if not status or endedStatuses[status] then
     removeFromWaiting(accountId, id, queue, model)
   else
-    if not why and isBanned then why = 'account_banned'
+    if not why and ban == '1' then why = 'account_banned'
+    elseif not why and isExpired then why = 'key_expired'
     elseif not why and tonumber(window) <= nowMs then why = 'batch_expired' end
     if why then stopBatch(accountId, id, batch, why) end
     why = redis.call('HGET', batch, 'why')

@@ -1,4 +1,5 @@
 import {
+  sumByDay,
   toLedgerDocument,
   toRefillLog,
   toRequestLog,
@@ -72,7 +73,11 @@ async function applyToAccounts(
         charges = Math.max(charges, entry.ordinal);
       }
     }
-    return [{ id, from, to: lastOf(newer), balanceNano, addedNano, freeRequests, charges, codes }];
+    const counted = newer.filter((entry) => !isRepeated.has(entry));
+    const spentByDay = sumByDay(counted.filter((entry) => entry.kind === 'charge'));
+    return [
+      { id, from, to: lastOf(newer), balanceNano, addedNano, freeRequests, spentByDay, charges, codes },
+    ];
   });
   await store.addToAccounts(changes);
 }

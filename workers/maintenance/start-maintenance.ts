@@ -15,8 +15,11 @@ import { queuePendingNotices } from '../../shared/account-area/queue-notice.ts';
 import { startLedgerReader } from '../ledger/ledger-reader.ts';
 import { ShardLeases } from '../ledger/shard-leases.ts';
 import { FileKeeper } from './file-keeper.ts';
+import { forgetOldSpending } from './forget-old-spending.ts';
+import { mailLowBalances } from './mail-low-balances.ts';
 import { startPreparing } from './prepare-stores.ts';
 import { runPeriodically } from './run-periodically.ts';
+import { runOnSchedule } from './schedule.ts';
 import { startSweepingFiles } from './sweep-files.ts';
 import { OrphanSweeper } from './sweep-orphans.ts';
 import { startSweepingUploads } from './sweep-uploads.ts';
@@ -98,7 +101,7 @@ function startPeriodicTasks({
   faults,
   log,
 }: MaintenanceOptions): Running[] {
-  const { redis, catalog, prices, hotAccounts, codes, ledger, objects, web, mails } = stores;
+  const { redis, catalog, prices, accounts, hotAccounts, codes, ledger, objects, web, mails } = stores;
   const reservations = new ReservationStore(redis);
   const sweepLeases = new ShardLeases(redis, workerId, redisKeys.sweepLease);
   const sweeper = new OrphanSweeper(reservations, sweepLeases, log);
@@ -115,6 +118,11 @@ function startPeriodicTasks({
       intervalMs: 5_000,
       run: () => queuePendingNotices({ ...web, mails }),
     },
+    {
+      name: 'mailing low balances',
+      intervalMs: 5_000,
+      run: () => mailLowBalances({ ...web, accounts, mails }),
+    },
     { name: 'checking for dead api processes', intervalMs: 1_000, run: probeReaders },
     {
       name: 'releasing orphaned reservations',
@@ -127,6 +135,10 @@ function startPeriodicTasks({
     startRequestHeartbeat(reservations, listRequests, log),
     bans,
     ...tasks.map((task) => runPeriodically(task, faults)),
+    runOnSchedule(
+      { name: 'forgetting old spending', expression: '20 0 * * *', run: () => forgetOldSpending(accounts) },
+      log,
+    ),
     startSweepingFiles({ redis, workerId, objects, log }),
     startSweepingUploads({ redis, workerId, objects, log }),
   ];

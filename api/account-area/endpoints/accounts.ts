@@ -1,3 +1,6 @@
+import { changesSettings, type SettingsChange } from '../../../shared/accounts/account-settings.ts';
+import { changeAccount } from '../../../shared/accounts/change-account.ts';
+import { readOwnerSettings } from '../../../shared/accounts/read-account-settings.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
 import type { CreatedApiAccount } from '../../contract/web-accounts.ts';
@@ -16,7 +19,14 @@ import type { Services } from '../../services.ts';
 import { createFirstAccount } from '../first-account.ts';
 import { findByKey, linkByKey, unknownKeyToLink } from '../link-by-key.ts';
 import { findUser } from './find-user.ts';
-import { accountGone, describeLinks, findLink, noSuchLink, openLink } from './linked-account.ts';
+import {
+  accountGone,
+  describeLinks,
+  findLink,
+  noSuchLink,
+  openLink,
+  type LinkContext,
+} from './linked-account.ts';
 import { record, subjectOf } from './record.ts';
 import { changeAsUser, readAsUser } from './steps.ts';
 
@@ -53,20 +63,42 @@ export const renameApiAccount = defineEndpoint(
   operations.renameApiAccount,
   [...changeAsUser, limitChanges, parseBody],
   (services) => async (context) => {
-    const { label } = context.state.body;
+    const { label, ...settings } = context.state.body;
+    const change = readOwnerSettings(settings, (name) => services.catalog.find(name)?.id ?? null);
     context.body = await inDatabaseTurn(services, context, async () => {
       const link = await findLink(services, context);
-      if (link.label === label) return await presentLink(services, link);
-      const action = { action: 'label-changed', ...subjectOf(link), label } as const;
-      const renamed = await record(services, context, action, async () => {
-        const found = await services.web.links.setLabel(link.userId, link._id, label);
-        if (found === null) throw noSuchLink(link._id);
-        return found;
-      });
+      const renamed = await rename(services, context, link, label ?? link.label);
+      await changeSettings(services, context, renamed, change);
       return await presentLink(services, renamed);
     });
   },
 );
+
+async function rename(
+  services: Services,
+  context: LinkContext,
+  link: WebLink,
+  label: string,
+): Promise<WebLink> {
+  if (link.label === label) return link;
+  const action = { action: 'label-changed', ...subjectOf(link), label } as const;
+  return await record(services, context, action, async () => {
+    const found = await services.web.links.setLabel(link.userId, link._id, label);
+    if (found === null) throw noSuchLink(link._id);
+    return found;
+  });
+}
+
+async function changeSettings(
+  services: Services,
+  context: LinkContext,
+  link: WebLink,
+  change: SettingsChange,
+): Promise<void> {
+  if (!changesSettings(change)) return;
+  const action = { action: 'settings-changed', ...subjectOf(link) } as const;
+  await record(services, context, action, () => changeAccount(services, link.accountId, change));
+}
 
 /** Links an account to the user. The user proves ownership with its API key. */
 export const linkApiAccount = defineEndpoint(

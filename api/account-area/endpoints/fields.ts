@@ -1,5 +1,5 @@
 import { invalidField, type AppError } from '../../../shared/contract/errors.ts';
-import { normalizeEmail } from '../../../shared/account-area/email-address.ts';
+import { normalizeEmail } from '../../../shared/encoding/email-address.ts';
 import { normalizeTimeZone } from '../time-zone.ts';
 
 /** Normalizes an email address for storage and mailing. @throws AppError `validation_failed` */

@@ -5,6 +5,7 @@ import { maskApiKey } from '../../../shared/accounts/credentials.ts';
 import type { AccountDocument } from '../../../shared/accounts/account-store.ts';
 import type { RedemptionClaim } from '../../../shared/accounts/refill-code-store.ts';
 import type { HotAccount, LastHourOfUse } from '../../../shared/accounts/hot-account-store.ts';
+import type { HotBudget } from '../../../shared/accounts/budget-periods.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
 import type { WebLink, WebSession, WebUser } from '../../../shared/account-area/web-models.ts';
 import { averageRpm } from '../../endpoints/present-account.ts';
@@ -63,8 +64,37 @@ export function presentApiAccount({ link, isPrimary, account, recent, document }
     average_rpm: averageRpm(recent),
     requests_per_minute: account.requestsPerMinute,
     total_cost_request_last_hour: formatRub(recent.costNano),
+    ...presentLimits(account),
   };
 }
+
+function presentLimits({ restrictions }: HotAccount) {
+  const { budget, ownerBudget, models, ownerModels, addresses, expiresAt } = restrictions;
+  const copy = (list: readonly string[] | null): string[] | null => (list === null ? null : [...list]);
+  return {
+    budget: presentBudget(ownerBudget),
+    models: copy(ownerModels),
+    low_balance: restrictions.lowBalanceNano === null ? null : formatRub(restrictions.lowBalanceNano),
+    limits: {
+      budget: presentBudget(budget),
+      models: copy(models),
+      addresses: copy(addresses),
+      expires_at: expiresAt?.toISOString() ?? null,
+      tokens_per_minute: restrictions.tokensPerMinute,
+    },
+  };
+}
+
+const presentBudget = (budget: HotBudget | null) =>
+  budget === null
+    ? null
+    : {
+        amount: formatRub(budget.amountNano),
+        period: budget.period,
+        spent: formatRub(budget.spentNano),
+        reserved: formatRub(budget.reservedNano),
+        resets_at: budget.resetsAt.toISOString(),
+      };
 
 /** Returns 31 bits of the key's hash. They differ between keys and reveal nothing about the key. */
 function keyIdOf(keyHash: string): number {

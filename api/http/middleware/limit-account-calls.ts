@@ -1,5 +1,6 @@
-// decision 0042
+// decisions 0042, 0096
 import { setTimeout as delay } from 'node:timers/promises';
+import compose from 'koa-compose';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { maxCallsPerAccount } from '../../../shared/contract/operation.ts';
 import type { Holdings } from '../../../shared/fairness/holdings.ts';
@@ -47,21 +48,38 @@ export function limitAccountCalls(
   };
 }
 
-/** Limits concurrent calls, except event streams. */
-export const limitCalls = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
-  limitAccountCalls(calls.short);
+type LimitDeps = Pick<Services, 'calls' | 'keyAccess'>;
 
-/** Limits concurrent calls of an operation that waits for a job if its caller wants that: then like event streams. */
-export const limitWaits = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware => {
-  const limitShort = limitAccountCalls(calls.short);
-  const limitLong = limitAccountCalls(calls.streams);
+/** Rejects a key that has expired or may not be used from the caller's address. Sessions have no key. */
+const checkAccess =
+  ({ keyAccess }: LimitDeps): ApiMiddleware =>
+  async (context, next) => {
+    const { holder, session } = context.state;
+    if (holder !== undefined && session === undefined) await keyAccess.check(holder.accountId, context.ip);
+    await next();
+  };
+
+const limitAndCheck = (services: LimitDeps, inFlight: Holdings): ApiMiddleware =>
+  compose([limitAccountCalls(inFlight), checkAccess(services)]);
+
+/** Limits concurrent calls, except event streams, and checks that the key may be used. */
+export const limitCalls = (services: LimitDeps): ApiMiddleware =>
+  limitAndCheck(services, services.calls.short);
+
+/** Like `limitCalls`, for an operation that waits for a job if its caller wants that: then like `limitStreams`. */
+export const limitWaits = (services: LimitDeps): ApiMiddleware => {
+  const limitShort = limitCalls(services);
+  const limitLong = limitStreams(services);
   return (context, next) =>
     (readQueryString(context.querystring)['wait'] === undefined ? limitShort : limitLong)(context, next);
 };
 
-/** Limits concurrent event streams, which last as long as their jobs, so that they do not block other calls. */
-export const limitStreams = ({ calls }: Pick<Services, 'calls'>): ApiMiddleware =>
-  limitAccountCalls(calls.streams);
+/**
+ * Like `limitCalls`, for event streams. They have a limit of their own, because they last as long as their jobs and must
+ * not block other calls.
+ */
+export const limitStreams = (services: LimitDeps): ApiMiddleware =>
+  limitAndCheck(services, services.calls.streams);
 
 async function rejectLater(
   { state: { signal } }: ApiContext,

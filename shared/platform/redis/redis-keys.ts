@@ -27,6 +27,8 @@ export const redisKeys = {
   hangingWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks-hanging:${accountId}`,
   /** List: `second:slots` of an account's requests in the last minute. Expires a minute after the last one. */
   rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
+  /** List: `second:tokens` of an account in the last minute, if its tokens per minute are limited; a minute. */
+  tokenWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:tpm:${accountId}`,
   /** Hash: request id → its reservation. A field lives from admission to settlement. */
   reservations: (shard: number) => `mg:${tag(shard)}:reservations`,
   /**
@@ -76,7 +78,10 @@ export const redisKeys = {
   /** Sorted set: job id → creation time (ms), for an account's jobs for one model that wait for a worker. */
   jobsWaiting: (accountId: string, queue: string, model: string) =>
     `mg:${tag(shardOf(accountId))}:jobs-waiting:${accountId}:${queue}:${model}`,
-  /** Hash: the reservations of an account's unfinished jobs (`cost`, `free`), and the size of all its jobs (`bytes`). */
+  /**
+   * Hash: the reservations of an account's unfinished jobs and batches (`cost`, `free`), of which `lines` are those of
+   * batches, and `day:` and a day those of jobs that were admitted on it; and the size of all its jobs (`bytes`).
+   */
   jobsHeld: (accountId: string) => `mg:${tag(shardOf(accountId))}:jobs-held:${accountId}`,
   /** Set: `account queue model` of each job list in a shard that has waiting jobs. */
   jobLines: (shard: number) => `mg:${tag(shard)}:job-lines`,

@@ -23,6 +23,7 @@
 -- luacheck: read globals anyModel batchLifetimeMs recordSlackMs sliceLeaseMs
 
 -- include '../files/file-functions.lua'
+-- include '../../money/budgets.lua'
 
 local function batchOf(accountId, id) return prefix .. 'batch:' .. accountId .. ':' .. id end
 local function slicesOf(accountId, id) return prefix .. 'batch-slices:' .. accountId .. ':' .. id end
@@ -120,12 +121,15 @@ local function pause(accountId, id, batch, forMs)
   redis.call('ZADD', prefix .. 'batch-pauses', nowMs + forMs, accountId .. ' ' .. id)
 end
 
--- Adds money (negative to subtract) to what the account has reserved, in its record and in the sum of its durable work.
+-- Adds money (negative to subtract) to what the account has reserved, in its record and in the sums of its durable work.
 local function changeReserved(accountId, batch, by)
   if by == 0 then return end
   local account = prefix .. 'account:' .. accountId
   if redis.call('EXISTS', account) == 1 then redis.call('HINCRBY', account, 'res', whole(by)) end
-  redis.call('HINCRBY', prefix .. 'jobs-held:' .. accountId, 'cost', whole(by))
+  local held = prefix .. 'jobs-held:' .. accountId
+  redis.call('HINCRBY', held, 'cost', whole(by))
+  -- Lines that were reserved by an earlier release are missing from this sum.
+  if redis.call('HINCRBY', held, 'lines', whole(by)) < 0 then redis.call('HSET', held, 'lines', 0) end
   redis.call('HINCRBY', batch, 'res', whole(by))
 end
 

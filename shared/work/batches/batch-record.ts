@@ -6,6 +6,8 @@ export type { BatchStatus };
 /** Why the remaining lines of a batch are not run. */
 export type RefusalCode =
   | 'insufficient_balance'
+  | 'budget_exceeded'
+  | 'key_expired'
   | 'batch_cancelled'
   | 'batch_expired'
   | 'account_banned'

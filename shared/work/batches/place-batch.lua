@@ -34,7 +34,10 @@ local held, isFree, createdAt, claimHash = string.match(reservation, '^%S+ (%d+)
 redis.call('HDEL', reservations, requestId)
 local account = prefix .. 'account:' .. accountId
 if isFree == '1' then redis.call('HINCRBY', account, 'fres', -1)
-elseif held ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. held) end
+elseif held ~= '0' then
+  redis.call('HINCRBY', account, 'res', '-' .. held)
+  releaseFromBudgets(account, createdAt, held)
+end
 if claimHash ~= '' then
   redis.call('EXPIRE', prefix .. 'claim:' .. accountId .. ':' .. claimHash, claimLifetimeSeconds)
 end

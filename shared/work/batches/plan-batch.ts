@@ -123,6 +123,7 @@ function toEstimate(estimate: FileEstimate | null, maxCostNano: bigint | null): 
     minUnits: 0,
     sharePermille: 1_000,
     user: null,
+    isBatch: true,
   };
 }
 

@@ -15,6 +15,7 @@
 
 -- include '../../platform/redis/clock.lua'
 -- include '../../platform/redis/whole.lua'
+-- include '../../money/budgets.lua'
 
 local function recordOf(accountId, id) return prefix .. 'job:' .. accountId .. ':' .. id end
 
@@ -141,23 +142,31 @@ local function undoDeath(record, attempt)
   if deaths then redis.call('HSET', record, 'x', (string.gsub(deaths, '<' .. attempt .. '>', ''))) end
 end
 
--- Adds one job's reservation to the total of the account's jobs, or subtracts it.
-local function changeReserved(accountId, cost, isFree, sign)
+-- Adds one job's reservation to the totals of the account's jobs, or subtracts it: to that of all, and to that of the
+-- day of its admission, from which the sums of budgets are restored.
+local function changeReserved(accountId, cost, isFree, admittedAt, sign)
   local held = prefix .. 'jobs-held:' .. accountId
   if isFree == '1' then redis.call('HINCRBY', held, 'free', sign)
-  elseif cost ~= '0' then redis.call('HINCRBY', held, 'cost', sign < 0 and '-' .. cost or cost) end
+  elseif cost ~= '0' then
+    local by, day = sign < 0 and '-' .. cost or cost, 'day:' .. dayOf(admittedAt)
+    redis.call('HINCRBY', held, 'cost', by)
+    if redis.call('HINCRBY', held, day, by) <= 0 then redis.call('HDEL', held, day) end
+  end
 end
 
 -- Releases the job's reservation: no model will be called for it any more.
 local function releaseReservation(accountId, id)
   local hold = redis.call('HGET', recordOf(accountId, id), 'hold')
   if not hold then return end
-  local cost, isFree = string.match(hold, '^(%d+) (%d)')
-  changeReserved(accountId, cost, isFree, -1)
+  local cost, isFree, admittedAt = string.match(hold, '^(%d+) (%d) (%d+)')
+  changeReserved(accountId, cost, isFree, admittedAt, -1)
   local account = prefix .. 'account:' .. accountId
   if redis.call('EXISTS', account) == 1 then
     if isFree == '1' then redis.call('HINCRBY', account, 'fres', -1)
-    elseif cost ~= '0' then redis.call('HINCRBY', account, 'res', '-' .. cost) end
+    elseif cost ~= '0' then
+      redis.call('HINCRBY', account, 'res', '-' .. cost)
+      releaseFromBudgets(account, admittedAt, cost)
+    end
   end
   local claim = claimOf(accountId, id, hold)
   if claim then redis.call('DEL', claim) end

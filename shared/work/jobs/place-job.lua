@@ -50,7 +50,7 @@ local bodyKey = prefix .. 'job-body:' .. accountId .. ':' .. id
 if body ~= '' then redis.call('SET', bodyKey, body, 'EX', lifetime)
 elseif redis.call('EXPIRE', bodyKey, lifetime) == 0 then return {'gone'} end
 redis.call('HDEL', reservations, id)
-changeReserved(accountId, cost, isFree, 1)
+changeReserved(accountId, cost, isFree, admittedAt, 1)
 changeBytes(accountId, storedBytes)
 -- Keep the claim of the Idempotency-Key for as long as the job may take. Ending the job then keeps or deletes it.
 local claim = claimOf(accountId, id, hold)

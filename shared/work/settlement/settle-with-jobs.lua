@@ -17,7 +17,9 @@ end
 
 function jobs.dropLease(job, id) dropLease(job.account, id) end
 
-function jobs.releaseReserved(job, cost, isFree) changeReserved(job.account, cost, isFree, -1) end
+function jobs.releaseReserved(job, cost, isFree, admittedAt)
+  changeReserved(job.account, cost, isFree, admittedAt, -1)
+end
 
 function jobs.endJob(job, id, cost, isFree)
   endJob(job.account, id, job.to, job.code, job.message, cost, isFree)

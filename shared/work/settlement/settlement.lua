@@ -1,7 +1,7 @@
 -- Settles requests. A settlement ends the reservation of a request, debits the exact cost and appends the usage event.
 -- The reservation makes this idempotent: the first settlement removes it, and without a reservation nothing happens. A
 -- cost above the reservation is debited only from money that no other request has reserved, and only up to the maximum
--- in the reservation. The remaining cost is the shortfall.
+-- in the reservation and what is left of the account's budgets. The remaining cost is the shortfall.
 --
 -- If the reservation was released as an orphan although its process was alive, the request is settled late, from the
 -- balance that is available now. With an Idempotency-Key, the claim was deleted together with the reservation. The
@@ -21,6 +21,8 @@
 -- luacheck: read globals claimLifetimeSeconds
 
 -- include 'recent-minutes.lua'
+-- include '../../money/budgets.lua'
+-- include '../../money/token-window.lua'
 
 local reservations = KEYS[1] -- hash: reservations of the shard by request
 local stream = KEYS[2] -- stream: ledger of the shard
@@ -40,15 +42,15 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
     isLate = true
   end
   -- An orphan also has the body of its claim and, after a `|`, the time of its release.
-  local accountId, reserved, isFree, maxCharge, claimHash, claimBody =
-    string.match(held, '^(%S+) (%d+) (%d) %d+ <(%d+) ?([^ |]*) ?([^|]*)')
+  local accountId, reserved, isFree, admittedAt, maxCharge, claimHash, claimBody =
+    string.match(held, '^(%S+) (%d+) (%d) (%d+) <(%d+) ?([^ |]*) ?([^|]*)')
   if not accountId then error('The reservation of ' .. id .. ' cannot be read.') end
   local hasClaim = claim ~= reservations
   local isClaimedLate = isLate and claimHash ~= ''
   if isClaimedLate and (not hasClaim or claimBody == '' or redis.call('EXISTS', claim) == 1) then return {'absent'} end
 
-  local balance, allReserved, free, freeHeld, charges =
-    unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges'))
+  local balance, allReserved, free, freeHeld, charges, isRestricted =
+    unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'charges', 'ext'))
   if not balance and event ~= '' then return {'unknown'} end
   -- The first write must need no memory; see dropLease.
   if job then jobs.dropLease(job, id) else redis.call('HDEL', isLate and orphans or reservations, id) end
@@ -56,7 +58,7 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
   if hasClaim and redis.call('HGET', claim, 'id') == id then
     if keepsClaim == '1' then redis.call('EXPIRE', claim, claimLifetimeSeconds) else redis.call('DEL', claim) end
   end
-  if job then jobs.releaseReserved(job, reserved, isFree) end
+  if job then jobs.releaseReserved(job, reserved, isFree, admittedAt) end
   if not balance then
     if job then jobs.endJob(job, id, '0', 0) end
     return {'settled', '0', '0'}
@@ -74,16 +76,27 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
   else
     allReserved = allReserved - reserved
   end
+  local budgets, tokenLimit, day
+  if isRestricted then
+    local operatorsBudget, ownersBudget
+    tokenLimit, operatorsBudget, ownersBudget = unpack(redis.call('HMGET', account, 'tpm', 'bud', 'obud'))
+    budgets = openBudgets(account, operatorsBudget, ownersBudget)
+    day = dayOf(admittedAt)
+    if budgets and isFree == '0' and reserved > 0 then budgets.change(day, -reserved, 0) end
+  end
   local cost, shortfall = 0, 0
   if isFree == '1' then
     if refundsFreeRequest == '1' then isFree = '0' else free = free - 1 end
   else
     cost = payable
     if cost > reserved then
-      cost = math.min(cost, math.max(reserved, balance - allReserved))
+      local left = budgets and budgets.findLeft(day)
+      local available = math.min(balance - allReserved, left or balance)
+      cost = math.min(cost, math.max(reserved, available))
     end
     shortfall = exactCost - cost
     balance = balance - cost
+    if budgets and cost > 0 then budgets.change(day, 0, cost) end
   end
   local costText = string.format('%.0f', cost)
   if job then jobs.endJob(job, id, costText, isFree) end
@@ -94,9 +107,14 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
   local ordinal = tonumber(charges or '0') + 1
   redis.call('HSET', account, 'bal', string.format('%.0f', balance), 'res', string.format('%.0f', allReserved),
     'free', free, 'fres', freeHeld, 'charges', ordinal)
+  -- The time of the event is from the clock of an api process, which may have another day than the admission.
+  local at = budgets and string.match(event, '"at":(%d+)')
+  local last = at and dayOf(at) ~= day and {'day', day} or {}
   -- Every entry starts with its kind and account: readers find an account's entries by these positions.
   local entry = redis.call('XADD', stream, '*', 'kind', 'charge', 'account', accountId, 'id', id,
-    'cost', costText, 'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event)
+    'cost', costText, 'shortfall', string.format('%.0f', shortfall), 'free', isFree, 'ordinal', ordinal, 'event', event,
+    unpack(last))
+  if tokenLimit then addTokens(account, tonumber(string.match(event, '"completionTokens":(%d+)') or '0')) end
   noteMinute(minutes, entry, 1, cost)
   return {'settled', costText, isFree}
 end

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { isDisposable } from '../../../api/account-area/disposable-domains.ts';
-import { normalizeEmail } from '../../../shared/account-area/email-address.ts';
+import { normalizeEmail } from '../../../shared/encoding/email-address.ts';
 
 const none: ReadonlySet<string> = new Set();
 

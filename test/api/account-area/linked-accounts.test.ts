@@ -66,6 +66,10 @@ test('a linked account is shown with its exact balance, masked key and default l
     average_rpm: 0,
     requests_per_minute: 77,
     total_cost_request_last_hour: '0',
+    budget: null,
+    models: null,
+    low_balance: null,
+    limits: { budget: null, models: null, addresses: null, expires_at: null, tokens_per_minute: null },
   });
   t.regex(body.key_masked!, /^mg-[\w-]{4}…[\w-]{4}$/);
   t.deepEqual(await list(client), [body]);

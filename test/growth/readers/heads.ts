@@ -15,7 +15,7 @@ import { readCancelAfter } from '../../../api/contract/cancel-after.ts';
 import { readPreferences, readRequestTimeout } from '../../../api/contract/prefer.ts';
 import { checkWebhookUrl, readWebhookEvents } from '../../../api/contract/webhook-url.ts';
 import { readTypedCode, trimTyped } from '../../../shared/encoding/typed-text.ts';
-import { normalizeEmail } from '../../../shared/account-area/email-address.ts';
+import { normalizeEmail } from '../../../shared/encoding/email-address.ts';
 import { normalizeTimeZone } from '../../../api/account-area/time-zone.ts';
 import { describeUserAgent } from '../../../shared/account-area/user-agent.ts';
 import { readsText, type Reader } from '../reader.ts';

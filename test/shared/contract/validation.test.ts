@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { ImageRequest } from '../../../shared/contract/image-request.ts';
 import { isImageUrl } from '../../../shared/contract/image-url.ts';
 import { compileValidator } from '../../../shared/contract/validation.ts';
-import { LabelChange } from '../../../api/contract/web-accounts.ts';
+import { AccountChange } from '../../../api/contract/web-accounts.ts';
 import { blankTexts, misleadingCharacters } from '../../support/bounded-values.ts';
 import { readThreadMs } from '../../support/thread-clock.ts';
 
@@ -285,7 +285,7 @@ const notPlain =
   'body.label: must be one line of text with at least one visible character and without control characters or characters that change the text direction';
 
 test('a label is one line that is displayed as written: control and direction characters are rejected, in words', (t) => {
-  const change = compileValidator(LabelChange, 'body');
+  const change = compileValidator(AccountChange, 'body');
   for (const character of misleadingCharacters) {
     t.deepEqual(
       issuesOf(() => change({ label: `Work${character}` })),
@@ -303,7 +303,7 @@ test('a label is one line that is displayed as written: control and direction ch
 });
 
 test('a label must be visible: white space and invisible characters are rejected, in words', (t) => {
-  const change = compileValidator(LabelChange, 'body');
+  const change = compileValidator(AccountChange, 'body');
   for (const label of blankTexts) {
     t.deepEqual(
       issuesOf(() => change({ label })),

@@ -20,6 +20,7 @@ const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
   free: false,
   ordinal: seq + 1,
   totalNano: null,
+  day: '2026-01-01',
   event: {
     v: 1,
     requestId: `r-${ms}-${seq}`,

@@ -29,6 +29,9 @@ export interface MailTexts {
   /** For a code: the label of the address that requested it. */
   readonly requestedFrom: string;
   readonly device: string;
+  readonly balance: string;
+  /** Below which the owner of an account is told. */
+  readonly threshold: string;
   /** In UTC. */
   formatTime(at: number): string;
   sentBy(service: string): string;

@@ -103,9 +103,14 @@ function countMinutes(mail: Mail, now: number): number {
   return mail.kind === 'notice' ? 0 : Math.max(1, Math.round((mail.expiresAt - now) / 60_000));
 }
 
+const formatAmount = (mail: Mail, name: 'balance' | 'threshold'): string | null =>
+  mail.kind === 'notice' && mail.amounts !== undefined ? `${mail.amounts[name]} RUB` : null;
+
 function listFacts(mail: Mail, texts: MailTexts): [string, string][] {
   const facts: [string, string | null][] = [
     [texts.when, mail.kind === 'notice' ? texts.formatTime(mail.at) : null],
+    [texts.balance, formatAmount(mail, 'balance')],
+    [texts.threshold, formatAmount(mail, 'threshold')],
     [texts.device, mail.device ?? null],
     [mail.kind === 'notice' ? texts.address : texts.requestedFrom, mail.address ?? null],
   ];

@@ -68,6 +68,11 @@ export const textsEn: MailTexts = {
         'A session of your profile was ended because it seemed to be in use in two places. This can be an error of a page, or somebody may have copied your cookies.',
         'If you do not recognise the address above, sign in, end all other sessions and replace the API keys of your accounts.',
       ],
+      'balance-low': [
+        'Your balance is low',
+        `The balance of “${label}” at ${service} has fallen below the amount that was set for it. Requests fail once it is used up.`,
+        'Refill the balance. You receive this email once, until the balance has risen above that amount and falls again.',
+      ],
       'first-account': ['Your account is ready', `The account “${label}” was created for you at ${service}.`],
     }[event] as [string, string, string?];
     return { subject: heading, heading, lead, advice };
@@ -79,6 +84,8 @@ export const textsEn: MailTexts = {
   address: 'IP address',
   requestedFrom: 'Requested from',
   device: 'Device',
+  balance: 'Balance',
+  threshold: 'Set amount',
   formatTime: (at) => `${time.format(at)} UTC`,
   sentBy: (service) => `This email was sent automatically by ${service}.`,
   support: (email) => `Questions? Write to ${email}.`,

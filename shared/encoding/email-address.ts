@@ -1,5 +1,5 @@
-import { trimTyped } from '../encoding/typed-text.ts';
-import { normalizeMailDomain } from '../encoding/mail-domain.ts';
+import { trimTyped } from './typed-text.ts';
+import { normalizeMailDomain } from './mail-domain.ts';
 
 /** RFC 5321, 4.5.3.1. A path has at most 256 characters, including the brackets around the address. */
 const maxLocalLength = 64;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { normalizeEmail } from '../../../shared/account-area/email-address.ts';
+import { normalizeEmail } from '../../../shared/encoding/email-address.ts';
 
 const accepted: [text: string, email: string][] = [
   ['name@example.com', 'name@example.com'],
