@@ -75,8 +75,7 @@ const unlessCleared = <I, O>(value: I | null | undefined, read: (value: I) => O)
 
 const withoutUndefined = (change: {
   readonly [Name in keyof SettingsChange]: SettingsChange[Name] | undefined;
-}): SettingsChange =>
-  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as SettingsChange;
+}): SettingsChange => Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 
 function readLine(field: string, text: string, maxLength: number): string {
   if (text === '' || text.length > maxLength)
@@ -114,14 +113,13 @@ function readBudget({ amount, period }: BudgetInput): Budget {
 
 function readModels(names: readonly string[], findModelId: FindModelId): string[] {
   checkCount('models', names, maxModels);
-  return names
-    .map((name, i) => {
-      const id = name.length > maxModelLength ? null : findModelId(name);
-      if (id !== null) return id;
-      const shown = JSON.stringify(name.slice(0, maxModelLength));
-      throw invalidField(['body', 'models', i], `${shown} is not a model: GET /v1/models lists them`);
-    })
-    .filter((id, i, all) => all.indexOf(id) === i);
+  const ids = names.map((name, i) => {
+    const id = name.length > maxModelLength ? null : findModelId(name);
+    if (id !== null) return id;
+    const shown = JSON.stringify(name.slice(0, maxModelLength));
+    throw invalidField(['body', 'models', i], `${shown} is not a model: GET /v1/models lists them`);
+  });
+  return [...new Set(ids)];
 }
 
 function readAddresses(list: readonly string[]): string[] {

@@ -2,15 +2,14 @@ import type mongoose from 'mongoose';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { IntentStore } from './intent-store.ts';
-import { findLowState, type LowBalance, type ThresholdState } from './low-balance.ts';
 import {
-  firstStreamId,
-  formatStreamId,
-  isAfter,
-  type LedgerEntry,
-  type StreamId,
-  type UsageEvent,
-} from './usage-event.ts';
+  AccountSumsStore,
+  sumRows,
+  type AccountSumsChange,
+  type AppliedAccount,
+} from './account-sums-store.ts';
+import { LedgerConflict } from './ledger-conflict.ts';
+import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
 export interface LedgerDocument {
@@ -88,45 +87,10 @@ export interface LedgerSums {
   readonly entries: number;
 }
 
-interface AppliedDocument extends Applied {
-  readonly _id: string;
-}
-
-interface AccountSums extends AppliedDocument {
-  readonly balanceNano: bigint;
-  readonly lowBalanceNano?: bigint;
-  readonly low?: LowBalance;
-}
-
-/** The last entry that an account's sums include, and its balance up to it. */
-export interface AppliedAccount extends StreamId, ThresholdState {}
-
-export const toAppliedAccount = ({
-  appliedMs,
-  appliedSeq,
-  balanceNano,
-  lowBalanceNano,
-  low,
-}: Omit<AccountSums, '_id'>): AppliedAccount => ({
-  ms: appliedMs,
-  seq: appliedSeq,
-  balanceNano,
-  lowBalanceNano: lowBalanceNano ?? null,
-  isLow: low !== undefined,
-});
-
 interface Checkpoint {
   readonly _id: string;
   readonly ms: number;
   readonly seq: number;
-}
-
-/**
- * Another reader has applied entries since this one last read. Entries that were not written must not be trimmed: the
- * batch is read again, and entries that are still new are applied.
- */
-export class LedgerConflict extends Error {
-  override readonly name = 'LedgerConflict';
 }
 
 export const logLifetimeSeconds = 72 * 60 * 60;
@@ -138,7 +102,7 @@ export class LedgerStore {
   readonly refillLogs: Collection<RefillLogDocument>;
   readonly stats: Collection<DailyStatDocument>;
   readonly intents: IntentStore;
-  readonly #accounts: Collection<AccountSums>;
+  readonly #accounts: AccountSumsStore;
   readonly #checkpoints: Collection<Checkpoint>;
 
   constructor(db: Database) {
@@ -147,7 +111,7 @@ export class LedgerStore {
     this.refillLogs = db.collection('refill_logs');
     this.stats = db.collection('daily_stats');
     this.intents = new IntentStore(db);
-    this.#accounts = db.collection('accounts');
+    this.#accounts = new AccountSumsStore(db);
     this.#checkpoints = db.collection('ledger_checkpoints');
   }
 
@@ -259,92 +223,21 @@ export class LedgerStore {
   }
 
   async findAppliedPositions(ids: readonly string[]): Promise<Map<string, AppliedAccount>> {
-    const fields = { appliedMs: 1, appliedSeq: 1, balanceNano: 1, lowBalanceNano: 1, low: 1 };
-    const found = await this.#accounts
-      .find({ _id: { $in: [...ids] } })
-      .project<AccountSums>(fields)
-      .toArray();
-    return new Map(found.map((document) => [document._id, toAppliedAccount(document)]));
+    return await this.#accounts.findApplied(ids);
   }
 
   async findStatsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
     return await findApplied(this.stats, ids);
   }
 
-  /**
-   * Adds sums to accounts. Changes an account only if nothing has been applied to it since `from` was read, and its
-   * threshold has stayed.
-   * @throws LedgerConflict if any account was not changed
-   */
-  async addToAccounts(
-    changes: readonly {
-      readonly id: string;
-      readonly from: AppliedAccount;
-      readonly to: StreamId;
-      readonly balanceNano: bigint;
-      readonly addedNano: bigint;
-      readonly freeRequests: number;
-      /** What charges have cost, by the day to which budgets count them (`YYYY-MM-DD`). */
-      readonly spentByDay: ReadonlyMap<string, bigint>;
-      /** The highest ordinals among the added entries. */
-      readonly charges: number;
-      readonly codes: number;
-    }[],
-  ): Promise<void> {
-    if (changes.length === 0) return;
-    const { matchedCount } = await this.#accounts.bulkWrite(
-      changes.map(({ id, from, to, balanceNano, addedNano, freeRequests, spentByDay, charges, codes }) => {
-        const low = findLowState(from, balanceNano, formatStreamId(to));
-        const spent = Array.from(spentByDay, ([day, spentNano]) => [`spentByDay.${day}`, spentNano]);
-        const { ms: appliedMs, seq: appliedSeq, lowBalanceNano } = from;
-        // `null` also matches an account without a threshold.
-        const filter = {
-          _id: id,
-          appliedMs,
-          appliedSeq,
-          lowBalanceNano,
-        } as mongoose.mongo.Filter<AccountSums>;
-        return {
-          updateOne: {
-            filter,
-            update: {
-              $inc: { balanceNano, totalAddedNano: addedNano, freeRequests, ...Object.fromEntries(spent) },
-              $max: { charges, codes },
-              $set: { appliedMs: to.ms, appliedSeq: to.seq, ...(low && { low }) },
-              ...(low === null && { $unset: { low: '' as const } }),
-            },
-          },
-        };
-      }),
-      { ordered: false },
-    );
-    if (matchedCount < changes.length) throw new LedgerConflict();
+  /** Adds sums to accounts. @throws LedgerConflict if any account was not changed */
+  async addToAccounts(changes: readonly AccountSumsChange[]): Promise<void> {
+    await this.#accounts.add(changes);
   }
 
   /** Adds rows already in MongoDB to their account. @throws LedgerConflict as `addToAccounts` does */
   async addRows(id: string, from: AppliedAccount, rows: readonly LedgerDocument[]): Promise<void> {
-    const last = rows[rows.length - 1]!;
-    const highest = (kind: LedgerDocument['kind']): number =>
-      Math.max(0, ...rows.filter((row) => row.kind === kind).map((row) => row.ordinal ?? 0));
-    const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n);
-    const refills = rows.filter((row) => row.kind === 'refill' && row.amountNano > 0n);
-    await this.addToAccounts([
-      {
-        id,
-        from,
-        to: { ms: last.streamMs, seq: last.streamSeq },
-        balanceNano: sum(rows.map((row) => row.amountNano)),
-        addedNano: sum(refills.map((row) => row.amountNano)),
-        freeRequests: rows.reduce((total, row) => total + row.freeRequests, 0),
-        spentByDay: sumByDay(
-          rows.flatMap(({ kind, at, amountNano }) =>
-            kind === 'charge' ? { day: at.toISOString().slice(0, 10), costNano: -amountNano } : [],
-          ),
-        ),
-        charges: highest('charge'),
-        codes: highest('refill'),
-      },
-    ]);
+    await this.addToAccounts([sumRows(id, from, rows)]);
   }
 
   /**
@@ -385,24 +278,15 @@ export class LedgerStore {
   }
 }
 
-/** Sums costs by day. Days without costs are left out. */
-export function sumByDay(
-  charges: readonly { readonly day: string; readonly costNano: bigint }[],
-): Map<string, bigint> {
-  const sums = new Map<string, bigint>();
-  for (const { day, costNano } of charges)
-    if (costNano !== 0n) sums.set(day, (sums.get(day) ?? 0n) + costNano);
-  return sums;
-}
-
-async function findApplied<T extends AppliedDocument>(
+async function findApplied<T extends Applied & { readonly _id: string }>(
   collection: Collection<T>,
   ids: readonly string[],
 ): Promise<Map<string, StreamId>> {
   const filter = { _id: { $in: [...ids] } } as mongoose.mongo.Filter<T>;
   const found = await collection
     .find(filter)
-    .project<AppliedDocument>({ appliedMs: 1, appliedSeq: 1 })
+
+    .project<Applied & { readonly _id: string }>({ appliedMs: 1, appliedSeq: 1 })
     .toArray();
   return new Map(
     found.map((document) => [document._id, { ms: document.appliedMs, seq: document.appliedSeq }]),

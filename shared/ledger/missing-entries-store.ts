@@ -1,12 +1,8 @@
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
-import {
-  LedgerConflict,
-  toAppliedAccount,
-  toLedgerDocument,
-  type LedgerDocument,
-  type LedgerStore,
-} from './ledger-store.ts';
+import { toAppliedAccount } from './account-sums-store.ts';
+import { LedgerConflict } from './ledger-conflict.ts';
+import { toLedgerDocument, type LedgerDocument, type LedgerStore } from './ledger-store.ts';
 import type { LowBalance } from './low-balance.ts';
 import {
   formatStreamId,

@@ -14,7 +14,7 @@ const pollMs = 500;
 type ForLines =
   | { readonly lines: readonly ReservedLine[] }
   | { readonly refusal: RefusalCode }
-  | { readonly refusedModels: ReadonlySet<string> }
+  | { readonly refusedModels: Set<string> }
   | 'wait';
 
 /**

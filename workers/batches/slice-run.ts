@@ -21,22 +21,14 @@ import type { LineWriter } from './line-writer.ts';
 import { InputLost, readLines, type FileLine } from '../../shared/work/files/read-lines.ts';
 import type { LineNames, ReadyLine, ReservedLine } from './ready-line.ts';
 import { writeRefusal, type LineRefusal } from './result-lines.ts';
+import { minOutageLines, partOf, retries } from './slice-limits.ts';
 import { SliceLost, SliceResults, type FinishedLine } from './slice-results.ts';
 
 /** Memory of a line while it waits and runs, per byte of its text. */
 const memoryPerByte = 4;
-/** After a worker has died with a slice, this part of its lines runs at a time, so that fewer run with the one at fault. */
-const partAfterDeath = 8;
 const deadlyMessage = 'The line failed because its worker crashed on every attempt. It was not charged.';
 /** For how long a batch is left alone whose lines cannot be read or paid now. */
 const pauseMs = 5_000;
-/**
- * If a call fails because of its vendor, its line runs again, after a pause. If all lines of a slice fail, the vendor
- * has failed and not they, so they run again for hours.
- */
-const retries = { ofLine: 6, ofOutage: 100, firstPauseMs: 2_000, maxPauseMs: 60_000 };
-/** If fewer lines fail, they may be at fault. */
-const minOutageLines = 8;
 
 export interface BatchDeps extends JobDeps {
   readonly preparation: Omit<LinePreparationDeps, 'catalog'>;
@@ -55,10 +47,6 @@ export interface SliceDeps extends BatchDeps {
 
 /** How a slice ended for this worker: all of its lines are settled, or it must be handed back. */
 export type SliceEnd = { readonly isDone: true } | { readonly isDone: false; readonly pauseMs: number };
-
-/** How many of the lines run at a time. */
-const partOf = (lines: number, deaths: number): number =>
-  Math.max(1, Math.ceil(lines / partAfterDeath ** deaths));
 
 /** Runs one slice of a batch: reads its lines, runs them as single requests are run, and writes their results. */
 export class SliceRun {
@@ -323,8 +311,8 @@ export class SliceRun {
       if (this.#isStopping) return 'wait';
       const reserved = this.#refusal === null ? await this.#reserve(rest) : [];
       if (reserved === 'wait') return 'wait';
-      if (!Array.isArray(reserved)) {
-        rest = await this.#refuseModels(rest, reserved.refusedModels);
+      if (reserved instanceof Set) {
+        rest = await this.#refuseModels(rest, reserved);
         continue;
       }
       if (this.#refusal !== null) {
@@ -338,10 +326,8 @@ export class SliceRun {
     return 'done';
   }
 
-  /** Reserves money for as many of these lines as it goes. */
-  async #reserve(
-    lines: readonly ReadyLine[],
-  ): Promise<ReservedLine[] | 'wait' | { readonly refusedModels: ReadonlySet<string> }> {
+  /** Reserves money for as many of these lines as it goes. @returns them, or the models that may not be used */
+  async #reserve(lines: readonly ReadyLine[]): Promise<readonly ReservedLine[] | Set<string> | 'wait'> {
     const withdrawn = this.#withdrawn.signal;
     const reserved = await reserveForLines(this.#dependencies, this.slice, lines, withdrawn);
     if (reserved === 'wait') return this.#refusal === null ? 'wait' : [];
@@ -349,14 +335,11 @@ export class SliceRun {
       this.refuse(reserved.refusal);
       return [];
     }
-    return 'lines' in reserved ? [...reserved.lines] : reserved;
+    return 'lines' in reserved ? reserved.lines : reserved.refusedModels;
   }
 
-  /** Writes refusals of the lines with these models. @returns the other lines */
-  async #refuseModels(
-    lines: readonly ReadyLine[],
-    models: ReadonlySet<string>,
-  ): Promise<readonly ReadyLine[]> {
+  /** @returns the lines with other models */
+  async #refuseModels(lines: readonly ReadyLine[], models: Set<string>): Promise<readonly ReadyLine[]> {
     for (const line of lines)
       if (models.has(line.model.id)) await this.#refuseLine(line, 'model_not_allowed');
     return lines.filter(({ model }) => !models.has(model.id));

@@ -1,5 +1,5 @@
+import { sumByDay } from '../../shared/ledger/account-sums-store.ts';
 import {
-  sumByDay,
   toLedgerDocument,
   toRefillLog,
   toRequestLog,

@@ -4,7 +4,7 @@ import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import { isTemporaryFailure, type Faults } from '../reporting/faults.ts';
 import { maxDeadLetters } from '../../shared/ledger/dead-letters-store.ts';
-import { LedgerConflict } from '../../shared/ledger/ledger-store.ts';
+import { LedgerConflict } from '../../shared/ledger/ledger-conflict.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import { peekShards, type ShardState } from './peek-shards.ts';

@@ -35,20 +35,21 @@ const nothing = {
 test('all settings are set at once, shown, and cleared with none', async (t) => {
   const { id, apiKey } = await stack.createAccount();
   t.like((await runAdmin('account', 'show', id)).answer, nothing);
-  const { exitCode, answer } = await runAdmin(
-    ...['account', 'update', apiKey, '--name', 'Shop', '--email', 'Shop@example.com', '--note', 'pays late'],
-    ...['--budget', '500', '--budget-period', 'monthly', '--models', 'demo-echo, demo-svg-image'],
-    ...[
-      '--addresses',
-      '10.0.0.0/8,127.0.0.1',
-      '--expires',
-      '2100-01-01',
-      '--tpm',
-      '100000',
-      '--low-balance',
-      '50',
-    ],
-  );
+  const options = {
+    name: 'Shop',
+    email: 'Shop@example.com',
+    note: 'pays late',
+    budget: '500',
+    'budget-period': 'monthly',
+    models: 'demo-echo, demo-svg-image',
+    addresses: '10.0.0.0/8,127.0.0.1',
+    expires: '2100-01-01',
+    tpm: '100000',
+    'low-balance': '50',
+  };
+  const toArguments = (name: string, value: string): string[] => [`--${name}`, value];
+  const given = Object.entries(options).flatMap(([name, value]) => toArguments(name, value));
+  const { exitCode, answer } = await runAdmin('account', 'update', apiKey, ...given);
   t.is(exitCode, 0);
   const now = new Date();
   const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1));
@@ -65,8 +66,13 @@ test('all settings are set at once, shown, and cleared with none', async (t) => 
     low_balance: 50,
   });
   t.deepEqual((await runAdmin('account', 'show', id)).answer, answer);
-  const names = ['name', 'email', 'note', 'budget', 'models', 'addresses', 'expires', 'tpm', 'low-balance'];
-  const cleared = await runAdmin('account', 'update', id, ...names.flatMap((name) => [`--${name}`, 'none']));
+  const names = Object.keys(options).filter((name) => name !== 'budget-period');
+  const cleared = await runAdmin(
+    'account',
+    'update',
+    id,
+    ...names.flatMap((name) => toArguments(name, 'none')),
+  );
   t.like(cleared.answer, nothing);
 });
 

@@ -268,7 +268,7 @@ test('lines are reserved only as far as the balance and the maximum cost go', as
   const [one, two] = [await takeOne(batch), await takeOne(batch)];
   t.deepEqual(await reserveLines(services.redis, one, 600n), { outcome: 'ok' });
   const short = await reserveLines(services.redis, two, 600n);
-  t.deepEqual(short, { outcome: 'short', availableNano: 400n, laterNano: 1_000n });
+  t.deepEqual(short, { outcome: 'short', availableNano: 400n, laterNano: 1_000n, isBudget: false });
   await settle(one, 600n, { releaseNano: 600n });
   t.like(await reserveLines(services.redis, two, 600n), { availableNano: 400n, laterNano: 400n });
 
