@@ -1,11 +1,8 @@
 import test from 'ava';
-import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { changeAccount } from '../../shared/accounts/change-account.ts';
 import type { SettingsChange } from '../../shared/accounts/account-settings.ts';
-import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import type { Batch } from '../../shared/contract/batches.ts';
-import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { changeSettings } from '../support/change-settings.ts';
 import { callApi } from '../support/call-api.ts';
 import { toNano, waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
@@ -31,10 +28,7 @@ test.before(async () => {
 test.after.always(() => stack.close());
 
 async function change(accountId: string, settings: SettingsChange): Promise<void> {
-  const { redis, mongo, config } = stack;
-  const accounts = new AccountStore(mongo.db, config);
-  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
-  await changeAccount({ redis, accounts, hotAccounts }, accountId, settings);
+  await changeSettings(stack, accountId, settings);
 }
 
 async function createAccount(settings: SettingsChange): Promise<TestAccount> {

@@ -1,10 +1,7 @@
 import test from 'ava';
 import type { UserBalance } from '../../api/contract/users.ts';
 import type { SettingsChange } from '../../shared/accounts/account-settings.ts';
-import { AccountStore } from '../../shared/accounts/account-store.ts';
-import { changeAccount } from '../../shared/accounts/change-account.ts';
-import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
-import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { changeSettings } from '../support/change-settings.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
 import { waitForNoReservation } from '../support/observe.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
@@ -35,10 +32,7 @@ async function createAccount(settings: SettingsChange, balance = '1000'): Promis
 }
 
 async function change({ id }: TestAccount, settings: SettingsChange): Promise<void> {
-  const { redis, mongo, config } = stack;
-  const accounts = new AccountStore(mongo.db, config);
-  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
-  await changeAccount({ redis, accounts, hotAccounts }, id, settings);
+  await changeSettings(stack, id, settings);
 }
 
 interface Answer {

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { redisChannels, redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import { changeSettings } from '../support/change-settings.ts';
 import { findReservations, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { postJson } from '../support/post-json.ts';
 import { allQueues, useStack, type TestAccount, type TestStack } from '../support/stack.ts';
@@ -25,7 +26,9 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   - { id: very-slow-chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: "gpt+slow-24000" }] }
 `;
   const stack = await useStack(t, { catalog, workers: [] });
-  return { stack, vendor, account: await stack.createAccount() };
+  const account = await stack.createAccount();
+  await changeSettings(stack, account.id, { budget: { amountNano: 50_000_000_000n, period: 'monthly' } });
+  return { stack, vendor, account };
 }
 
 const messages = [{ role: 'user', content: 'one two three' }];
@@ -44,8 +47,9 @@ async function checkReleased(t: ExecutionContext, { stack, account }: Setup): Pr
     async () => (await findReservations(stack, account.id)).length === 0,
     releaseTimeoutMs,
   );
-  const { reservedNano } = await stack.readAccount(account.id);
+  const { reservedNano, restrictions } = await stack.readAccount(account.id);
   t.is(reservedNano, 0n);
+  t.is(restrictions.budget?.reservedNano, 0n);
 }
 
 test('if an api process is killed, the reservations of its queued requests are released', async (t) => {

@@ -2,7 +2,6 @@ import { inspect } from 'node:util';
 import type { Difference } from '../../scripts/admin/verify/check-account.ts';
 import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
 import type { ApiAccount } from '../../api/contract/web-accounts.ts';
-import { changeAccount } from '../../shared/accounts/change-account.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
@@ -13,6 +12,7 @@ import { parseRub } from '../../shared/encoding/money.ts';
 import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
 import type { ErrorBody } from './call-api.ts';
+import { changeSettings } from './change-settings.ts';
 import { startStack, type StackOptions, type TestAccount, type TestStack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 import { createWebUser, webStoresOf, type WebClient, type WebClientOptions } from './web-client.ts';
@@ -90,10 +90,8 @@ export async function linkAccount(
   return response.body;
 }
 
-export async function banAccount({ redis, mongo, config }: TestStack, accountId: string): Promise<void> {
-  const accounts = new AccountStore(mongo.db, config);
-  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
-  await changeAccount({ redis, accounts, hotAccounts }, accountId, { banned: true, banReason: 'test' });
+export async function banAccount(stack: TestStack, accountId: string): Promise<void> {
+  await changeSettings(stack, accountId, { banned: true, banReason: 'test' });
 }
 
 export async function createRefillCode(

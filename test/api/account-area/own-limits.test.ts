@@ -1,10 +1,7 @@
 import test from 'ava';
 import type { ApiAccount } from '../../../api/contract/web-accounts.ts';
-import { AccountStore } from '../../../shared/accounts/account-store.ts';
-import { changeAccount } from '../../../shared/accounts/change-account.ts';
 import type { SettingsChange } from '../../../shared/accounts/account-settings.ts';
-import { HotAccountStore } from '../../../shared/accounts/hot-account-store.ts';
-import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
+import { changeSettings } from '../../support/change-settings.ts';
 import type { TestAccount, TestStack } from '../../support/stack.ts';
 import { callWeb, createSeparateUser, linkAccount, startWebStack } from '../../support/web-accounts.ts';
 import type { WebClient } from '../../support/web-client.ts';
@@ -32,10 +29,7 @@ async function createOwned(): Promise<Owned> {
 }
 
 async function changeAsOperator({ account }: Owned, change: SettingsChange): Promise<void> {
-  const { redis, mongo, config } = stack;
-  const accounts = new AccountStore(mongo.db, config);
-  const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
-  await changeAccount({ redis, accounts, hotAccounts }, account.id, change);
+  await changeSettings(stack, account.id, change);
 }
 
 const patch = ({ client, path }: Owned, body: object) => callWeb<ApiAccount>(client, 'PATCH', path, body);

@@ -15,6 +15,7 @@ import { readCancelAfter } from '../../../api/contract/cancel-after.ts';
 import { readPreferences, readRequestTimeout } from '../../../api/contract/prefer.ts';
 import { checkWebhookUrl, readWebhookEvents } from '../../../api/contract/webhook-url.ts';
 import { readTypedCode, trimTyped } from '../../../shared/encoding/typed-text.ts';
+import { parseAddressRange } from '../../../shared/accounts/address-ranges.ts';
 import { normalizeEmail } from '../../../shared/encoding/email-address.ts';
 import { normalizeTimeZone } from '../../../api/account-area/time-zone.ts';
 import { describeUserAgent } from '../../../shared/account-area/user-agent.ts';
@@ -90,6 +91,7 @@ export const headReaders: readonly Reader[] = [
     tokens: ['a.', '@', '.', '。', 'xn--'],
     frames: [{ head: 'a@' }],
   }),
+  readsText('address or network', parseAddressRange, { tokens: ['1.', 'f:', '::', '/1'] }),
   readsText('time zone', normalizeTimeZone, { tokens: ['Europe/', '/'] }),
   readsText('line of text', isPlainText, { tokens: ['\u200b', '\u202e', '\u3000'] }),
 ];
