@@ -121,7 +121,7 @@ export class AccountStore {
   }
 
   async #insert(id: string, account: NewAccount): Promise<string> {
-    const { userType, requestsPerMinute } = account;
+    const { userType, requestsPerMinute, lowBalanceNano = 0n } = account;
     const apiKey = createApiKey();
     const described = describeKey(apiKey);
     await this.#secrets.save(apiKey);
@@ -140,6 +140,8 @@ export class AccountStore {
       codes: 0,
       appliedMs: 0,
       appliedSeq: 0,
+      // A balance that was never above the threshold does not fall below it.
+      ...(lowBalanceNano > 0n && { low: { at: new Date(), id: 'set', isMailed: true } }),
       ...Object.fromEntries(
         settingNames.flatMap((name) => (account[name] === undefined ? [] : [[name, account[name]]])),
       ),

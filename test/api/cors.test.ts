@@ -86,7 +86,8 @@ test('a page may read a response and the headers that clients need', async (t) =
   const exposed = response.headers.get('access-control-expose-headers')?.split(',') ?? [];
   const expected = ['x-request-id', 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests'];
   expected.push('x-ratelimit-reset-requests', 'retry-after', 'retry-after-ms', 'x-should-retry');
-  expected.push('idempotent-replayed');
+  expected.push('idempotent-replayed', 'x-budget-limit', 'x-budget-remaining', 'x-budget-reset');
+  expected.push('x-ratelimit-limit-tokens', 'x-ratelimit-remaining-tokens', 'x-ratelimit-reset-tokens');
   expected.push(
     'allow',
     'etag',
