@@ -47,12 +47,13 @@ export class DescriptionChecker {
 /** Lists headers added by the gateway that are sent but not described, or described but not sent. */
 function findHeaderFaults({ headers, content }: ResponseObject, sent: Headers): string[] {
   // WWW-Authenticate is sent for a missing or wrong key, but not for a missing session. Both share one description.
-  const isSentConditionally = 'unauthenticated' in (content['application/json']?.examples ?? {});
+  // Likewise, Retry-After is sent for a budget, but not for a balance.
+  const errors = content['application/json']?.examples ?? {};
   const checked = [
     'x-request-id',
-    'retry-after',
     'x-should-retry',
-    ...(isSentConditionally ? [] : ['www-authenticate']),
+    ...('unauthenticated' in errors ? [] : ['www-authenticate']),
+    ...('budget_exceeded' in errors ? [] : ['retry-after']),
   ];
   return checked
     .filter((name) => sent.has(name) !== name in headers)

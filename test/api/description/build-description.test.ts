@@ -77,7 +77,7 @@ test('errors implied by authentication, query and body are described without bei
   t.deepEqual(codesByStatus(describe(base)), { 500: ['internal_error'] });
   const keyErrors = {
     401: ['invalid_api_key'],
-    403: ['account_banned'],
+    403: ['account_banned', 'address_not_allowed', 'key_expired'],
     500: ['internal_error'],
     503: ['service_unavailable'],
   };
@@ -124,10 +124,14 @@ test('headers are described where they are sent', (t) => {
   const { responses, parameters } = describe(operations.createChatCompletion);
   const headersOf = (status: string): string[] => Object.keys(responses[status]!.headers);
   const limits = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`);
-  const successHeaders = ['x-request-id', ...limits, 'idempotent-replayed', 'vary', 'preference-applied'];
+  const tokens = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-tokens`);
+  const budgets = ['limit', 'remaining', 'reset'].map((name) => `x-budget-${name}`);
+  const successHeaders = ['x-request-id', ...limits, ...tokens, ...budgets];
+  successHeaders.push('idempotent-replayed', 'vary', 'preference-applied');
   t.deepEqual(headersOf('200'), successHeaders);
   t.deepEqual(headersOf('202'), [...successHeaders, 'location']);
-  t.deepEqual(headersOf('429'), ['x-request-id', ...limits, 'retry-after', 'retry-after-ms']);
+  t.deepEqual(headersOf('429'), ['x-request-id', ...limits, ...tokens, 'retry-after', 'retry-after-ms']);
+  t.deepEqual(headersOf('402'), ['x-request-id', ...budgets, 'retry-after']);
   t.deepEqual(headersOf('503'), ['x-request-id', 'retry-after', 'x-should-retry']);
   t.deepEqual(headersOf('409'), ['x-request-id', 'x-should-retry']);
   t.deepEqual(headersOf('401'), ['x-request-id', 'www-authenticate']);
