@@ -286,6 +286,23 @@ test.serial(
   },
 );
 
+test.serial('a request counts to the day of its admission, whatever day the api process had', async (t) => {
+  const account = await createAccount({ budget: daily(10_000n) });
+  const one = request(account);
+  await runAdmission(services.redis, one);
+  const yesterday = Date.now() - 86_400_000;
+  await runSettlement(services.redis, usageEvent(account.id, one.requestId, { at: yesterday }), 70n);
+  t.deepEqual(await readBudget(account), { spentNano: 70n, reservedNano: 0n });
+  const reload = async () => {
+    await services.redis.del(redisKeys.account(account.id));
+    await services.hotAccounts.load(account.id);
+    return await readBudget(account);
+  };
+  t.deepEqual(await reload(), { spentNano: 70n, reservedNano: 0n });
+  await services.moveAll();
+  t.deepEqual(await reload(), { spentNano: 70n, reservedNano: 0n });
+});
+
 test('a model must be allowed by the operator and by the owner', async (t) => {
   const account = await createAccount({ models: ['a', 'vendor/b'], ownerModels: ['vendor/b', 'c'] });
   const outcomes = await Promise.all(
