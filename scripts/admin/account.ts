@@ -18,6 +18,7 @@ import {
   type AdminVerb,
 } from './command.ts';
 import { findAccountId, noSuchAccount } from './find-account.ts';
+import { listRequests, requestColumns, requestListOptions, requestListUsage } from './list-requests.ts';
 
 export const accountVerbs: Record<string, AdminVerb> = {
   create: {
@@ -33,6 +34,14 @@ export const accountVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     run: showAccount,
+  },
+  logs: {
+    usage: `<account> ${requestListUsage}`,
+    help: 'lists its latest requests, with the upstream, the attempts and the reasons of vendors',
+    positionals: 1,
+    options: requestListOptions,
+    columns: requestColumns,
+    run: async (context) => await listRequests(context, await findAccountId(context)),
   },
   list: { usage: '', help: 'lists all accounts', positionals: 0, options: [], run: listAccounts },
   credit: {

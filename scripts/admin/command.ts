@@ -31,6 +31,15 @@ export interface AdminContext {
   readonly warn: (text: string) => void;
 }
 
+/** A result that is printed as it is, with or without `--json`. */
+export class PlainText {
+  readonly lines: AsyncIterable<string>;
+
+  constructor(lines: AsyncIterable<string>) {
+    this.lines = lines;
+  }
+}
+
 export interface AdminVerb {
   /** Arguments after the verb, for the usage text. */
   readonly usage: string;
@@ -44,7 +53,7 @@ export interface AdminVerb {
   /** The fields that the table shows; all by default. `--json` always shows all. */
   readonly columns?: readonly string[];
   /**
-   * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read.
+   * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read; so is PlainText.
    * @throws CommandError
    */
   readonly run: (context: AdminContext) => Promise<unknown>;

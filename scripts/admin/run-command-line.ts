@@ -16,6 +16,8 @@ const resources: Record<string, () => Promise<Verbs>> = {
   ledger: async () => (await import('./ledger.ts')).ledgerVerbs,
   model: async () => (await import('./model.ts')).modelVerbs,
   queue: async () => (await import('./queue.ts')).queueVerbs,
+  request: async () => (await import('./request.ts')).requestVerbs,
+  spend: async () => (await import('./spend.ts')).spendVerbs,
   upstream: async () => (await import('./upstream.ts')).upstreamVerbs,
   user: async () => (await import('./user.ts')).userVerbs,
 };
@@ -40,6 +42,7 @@ const placeholders = {
   '<batch>': 'the id of a batch, which begins with batch_',
   '<job>': 'the id of a job, which is the x-request-id of the request that created it',
   '<queue>': 'chat, image or embedding',
+  '<request>': 'the x-request-id of a response',
   '<user>': 'the id or the email address of a user of the account area',
 };
 
@@ -47,7 +50,7 @@ const placeholders = {
 function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
   const shown = Object.hasOwn(verbs, only) ? { [only]: verbs[only]! } : verbs;
   return Object.entries(shown).flatMap(([verb, { usage, help }]) => [
-    `  ${resource} ${verb} ${usage}`.trimEnd(),
+    `  ${[resource, verb, usage].filter((word) => word !== '').join(' ')}`,
     `      ${help}`,
   ]);
 }
@@ -60,8 +63,10 @@ interface CommandLine extends CommandArguments {
 }
 
 async function readCommandLine(args: string[]): Promise<CommandLine> {
-  const [resource = '', name = '', ...verbArguments] = args;
+  const [resource = '', ...others] = args;
   const verbs = Object.hasOwn(resources, resource) ? await resources[resource]!() : {};
+  // The only verb of some resources has no name.
+  const [name = '', ...verbArguments] = Object.hasOwn(verbs, '') ? ['', ...others] : others;
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined)
     throw new UsageError(
@@ -71,7 +76,7 @@ async function readCommandLine(args: string[]): Promise<CommandLine> {
           ? `Specify what to do with "${resource}".`
           : `There is no "${`${resource} ${name}`.trim()}".`,
     );
-  return { verb, ...readArguments(verbArguments, `${resource} ${name}`, verb) };
+  return { verb, ...readArguments(verbArguments, `${resource} ${name}`.trimEnd(), verb) };
 }
 
 /** The streams that a command prints to. */

@@ -28,7 +28,7 @@ export async function withStores(
   try {
     await waitUntilReady(redis, 5_000);
     const accounts = new AccountStore(mongo.db, config);
-    const ledger = new LedgerStore(mongo.db);
+    const ledger = new LedgerStore(mongo.db, config);
     const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);
     const apiKeys = new ApiKeyStore(redis, accounts);

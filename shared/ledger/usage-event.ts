@@ -38,7 +38,29 @@ export interface UsageEvent {
   readonly user: string | null;
   /** For lines of a batch: how many they are. Absent for a single request. */
   readonly lines?: number;
+  /** For lines of a batch that are settled: how many of them failed. */
+  readonly failedLines?: number;
+  /** The calls to vendors, in their order. Absent if there was none, for lines of a batch, and in events of release 0.1. */
+  readonly calls?: readonly RecordedCall[];
+  /**
+   * What the vendors charge the operator, in nano-roubles; as text, because Lua and JSON have no such integers. Absent
+   * if it is unknown.
+   */
+  readonly vendorCostNano?: string;
 }
+
+/**
+ * A call to a vendor, as a list, so that a request that succeeded at once takes few bytes: one that succeeded has only
+ * the first two elements. The status is null if the vendor sent none, and the reason is the vendor's own text.
+ */
+export type RecordedCall =
+  | readonly [upstream: string, durationMs: number]
+  | readonly [upstream: string, durationMs: number, status: number | null, reason: string];
+
+/** Further calls replace the last one, so that the first failures and the end are known. */
+export const maxRecordedCalls = 10;
+/** Characters. */
+export const maxCallReason = 500;
 
 export interface RefillEvent {
   readonly v: 1;
@@ -229,6 +251,13 @@ const optional =
   (value) =>
     value === null || value === undefined || check(value);
 
+const isRecordedCall: Check = (call) => {
+  if (!Array.isArray(call)) return false;
+  const [upstream, durationMs, status, reason] = call as unknown[];
+  if (!isText(upstream) || !isNumber(durationMs)) return false;
+  return call.length === 2 || (optional(isCount)(status) && isText(reason));
+};
+
 const usageChecks = listChecks<UsageDetails>({
   model: isText,
   at: isTime,
@@ -251,6 +280,9 @@ const usageChecks = listChecks<UsageDetails>({
   priceVersion: isText,
   user: optional(isText),
   lines: optional(isCount),
+  failedLines: optional(isCount),
+  calls: optional((calls) => Array.isArray(calls) && calls.every(isRecordedCall)),
+  vendorCostNano: optional((cost) => isText(cost) && /^\d{1,30}$/.test(cost as string)),
 });
 
 const refillChecks = listChecks<RefillDetails>({ at: isTime, source: isText, code: optional(isText) });

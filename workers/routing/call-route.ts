@@ -13,8 +13,9 @@ import {
   type AcquireExtraSlot,
   type Upstream,
   type UpstreamTarget,
+  type UpstreamUsage,
 } from '../upstreams/upstream.ts';
-import type { CallEnd, CallObserver, EndedCall } from './call-observer.ts';
+import type { CallObserver, EndedCall } from './call-observer.ts';
 import { CallSpan } from './call-span.ts';
 import type { CallTally } from './call-tally.ts';
 import { toCallerError } from './to-caller-error.ts';
@@ -62,6 +63,8 @@ export interface GrantedCall {
   readonly acquireExtraSlot: AcquireExtraSlot;
   /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
   readonly setServedAccounts: (accountIds: Iterable<string>) => void;
+  /** Takes the vendor's own counts. The last ones are used. */
+  readonly noteUsage: (usage: UpstreamUsage) => void;
   /** Null or absent if the call is not traced. */
   readonly span?: CallSpan | null;
 }
@@ -283,13 +286,14 @@ async function callOnce<T>(
   let accountIds: readonly string[] = [slot.accountId];
   const startedAtMs = performance.now();
   const span = tracing === null ? null : createSpan(tracing, call, { route, startedAtMs, waitedMs });
-  const noteEnd = (end: CallEnd, status: number | null = null): void => {
+  let usage: UpstreamUsage | null = null;
+  const noteEnd = ({ end, status, reason }: Pick<EndedCall, 'end' | 'status' | 'reason'>): void => {
     const callClass = call.callClass ?? 'interactive';
     const times = { waitedMs, startedAtMs, durationMs: performance.now() - startedAtMs };
-    const ended = { model: call.model, route, callClass, end, ...times };
+    const ended = { model: call.model, route, callClass, end, status, reason, usage, ...times };
     onCallEnded?.(ended);
     for (const observer of call.observers?.() ?? []) observer.noteCall(ended);
-    span?.end(end, status);
+    span?.end(end, end === 'success' ? null : status);
   };
   failures.count(route.id);
   try {
@@ -311,18 +315,31 @@ async function callOnce<T>(
       setServedAccounts: (shared) => {
         accountIds = [...shared];
       },
+      noteUsage: (reported) => {
+        usage = reported;
+        span?.noteUsage(reported);
+      },
       span,
     });
     if (call.failures === undefined) failures.count();
     limiter.release(slot, 'ok', null, accountIds);
-    noteEnd('success');
+    noteEnd({ end: 'success', status: 200, reason: null });
     return { response };
   } catch (error) {
     releaseFailed({ limiter, failures }, slot, error, accountIds);
-    if (error instanceof UpstreamError) noteEnd(error.failure, error.status);
-    else noteEnd('cancelled');
+    noteEnd(describeEnd(error));
     throw error;
   }
+}
+
+function describeEnd(error: unknown): Pick<EndedCall, 'end' | 'status' | 'reason'> {
+  if (error instanceof UpstreamError) {
+    const { failure, status, message } = error;
+    return { end: failure, status, reason: message };
+  }
+  const cause = error instanceof AppError ? error.cause : null;
+  const reason = cause instanceof UpstreamError ? cause.message : 'cancelled';
+  return { end: 'cancelled', status: null, reason };
 }
 
 const noObservers = (): Iterable<CallObserver> => [];

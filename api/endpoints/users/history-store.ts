@@ -41,8 +41,8 @@ export class HistoryStore {
   }
 
   /**
-   * Requests settled within the log's lifetime, exact to the millisecond: MongoDB removes expired rows up to a minute
-   * late.
+   * Requests settled within the last 72 hours, exact to the millisecond. Rows are kept longer, for operators. Numbers are
+   * given in the order of settlement, so the first and the last one are found by an index of the time.
    */
   async readRequestLog(
     accountId: string,
@@ -54,8 +54,8 @@ export class HistoryStore {
     const live = { accountId, settledAt: { $gt: new Date(Date.now() - logLifetimeSeconds * 1_000) } };
     return await callMongo(async () => {
       const [newest, oldest] = await Promise.all([
-        logs.findOne(live, { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } }),
-        logs.findOne(live, { ...limits, sort: { ordinal: 1 }, projection: { ordinal: 1 } }),
+        logs.findOne(live, { ...limits, sort: { settledAt: -1, ordinal: -1 }, projection: { ordinal: 1 } }),
+        logs.findOne(live, { ...limits, sort: { settledAt: 1, ordinal: 1 }, projection: { ordinal: 1 } }),
       ]);
       signal?.throwIfAborted();
       const span =
