@@ -68,18 +68,22 @@ export class RequestListStore {
   }
 
   /**
-   * Lists requests by the time of their admission, newest first. Successes and failures are read separately and merged,
-   * because the indexes begin with the outcome.
+   * Lists requests by the time of their admission, newest first. Successes and failures are read one after the other and
+   * merged, because the indexes begin with the outcome. Failures are read only as far back as the page of successes goes.
    * @param after the id of the last request of the page before
    * @throws UnknownPosition
    */
   async list(filter: RequestFilter, limit: number, after?: string): Promise<RequestPage> {
     return await callMongo(async () => {
       const position = after === undefined ? null : await this.#findPosition(after);
-      const parts = await Promise.all(
-        listOutcomes(filter).map((success) => this.#readPart(filter, success, position, limit + 1)),
-      );
-      const rows = parts.flat().sort(compareRows);
+      const rows: RequestLogDocument[] = [];
+      let range = this.#rangeOf(filter);
+      for (const success of listOutcomes(filter)) {
+        const part = await this.#readPart({ ...fieldsOf(filter), success }, range, position, limit + 1);
+        rows.push(...part);
+        if (part.length > limit) range = { ...range, $gte: part.at(-1)!.at };
+      }
+      rows.sort(compareRows);
       return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
     });
   }
@@ -144,13 +148,11 @@ export class RequestListStore {
   }
 
   async #readPart(
-    filter: RequestFilter,
-    success: boolean,
+    fields: RowFilter,
+    range: Range,
     position: Position | null,
     limit: number,
   ): Promise<RequestLogDocument[]> {
-    const fields = { ...fieldsOf(filter), success };
-    const range = this.#rangeOf(filter);
     const read = async (selected: RowFilter): Promise<RequestLogDocument[]> =>
       await this.#ledger.logs
         .find(selected, { ...limits, limit, batchSize: limit + 1 })

@@ -15,6 +15,7 @@ export interface AccountSpendDocument extends SpendSums, SumsDocument {
 /** The sums of a day of all requests to a model, by accounts of one shard; `_id` is `shard:day:model`. Kept forever. */
 export interface ModelSpendDocument extends SpendSums, SumsDocument {
   readonly shard: number;
+  /** `allModels` for the sums over all models. */
   readonly model: string;
   readonly day: string;
 }
@@ -28,6 +29,9 @@ export interface SpendFilter {
 }
 
 type StoredSpend = SpendSums & { readonly accountId?: string; readonly model: string; readonly day: string };
+
+/** In place of a model, in sums over all models of a shard. Totals of a month are then few documents. */
+export const allModels = '';
 
 /** Accounts whose sums are read together. */
 const accountsPerRead = 200;
@@ -50,6 +54,7 @@ export class SpendStore {
   async createIndexes(): Promise<void> {
     await this.ofAccounts.createIndex({ accountId: 1, day: 1, model: 1 });
     await this.ofModels.createIndex({ day: 1, model: 1 });
+    await this.ofModels.createIndex({ model: 1, day: 1 });
   }
 
   /**
@@ -60,7 +65,9 @@ export class SpendStore {
     const documents =
       filter.accountId === undefined && by.has('account')
         ? this.#readAllAccounts(filter)
-        : this.#readSorted(filter);
+        : filter.accountId === undefined
+          ? this.#readModels(filter, by)
+          : this.#readAccount(filter, filter.accountId);
     yield* sumSpend(documents, by);
   }
 
@@ -70,12 +77,20 @@ export class SpendStore {
     return null;
   }
 
-  /** Sums of one account, by day; or of all accounts together, by day. */
-  async *#readSorted({ accountId, model, since, until }: SpendFilter): AsyncGenerator<StoredSpend> {
+  async *#readAccount({ model, since, until }: SpendFilter, accountId: string): AsyncGenerator<StoredSpend> {
     const within = { day: { $gte: since, $lte: until }, ...(model !== undefined && { model }) };
-    yield* accountId === undefined
-      ? this.ofModels.find(within).sort({ day: 1, model: 1 })
-      : this.ofAccounts.find({ accountId, ...within }).sort({ day: 1, model: 1 });
+    yield* this.ofAccounts.find({ accountId, ...within }).sort({ day: 1, model: 1 });
+  }
+
+  /** Sums over all accounts, by day. */
+  async *#readModels(
+    { model, since, until }: SpendFilter,
+    by: ReadonlySet<SpendDimension>,
+  ): AsyncGenerator<StoredSpend> {
+    const day = { $gte: since, $lte: until };
+    yield* model === undefined && by.has('model')
+      ? this.ofModels.find({ day, model: { $gt: allModels } }).sort({ day: 1, model: 1 })
+      : this.ofModels.find({ model: model ?? allModels, day }).sort({ day: 1 });
   }
 
   /** Sums of all accounts, one account after the other. */

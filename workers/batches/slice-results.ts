@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { noUsage, type Usage } from '../../shared/catalog/cost.ts';
-import { addCosts } from '../../shared/catalog/vendor-cost.ts';
+import { addCosts } from '../routing/vendor-cost.ts';
 import { batchWindowMs } from '../../shared/contract/batch-terms.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { UsageEvent } from '../../shared/ledger/usage-event.ts';

@@ -1,6 +1,6 @@
 // decision 0028
 import { AppError } from '../../shared/contract/errors.ts';
-import { shareCost } from '../../shared/catalog/vendor-cost.ts';
+import { shareCost } from '../routing/vendor-cost.ts';
 import { UpstreamError, type EmbeddingResponse } from '../upstreams/upstream.ts';
 import type { EmbeddedInput, BufferRef } from './embedding-task.ts';
 import type { InputClaim, PendingInput } from './embedding-work.ts';

@@ -1,7 +1,7 @@
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import { noUsage } from '../../shared/catalog/cost.ts';
-import { computeVendorCost } from '../../shared/catalog/vendor-cost.ts';
+import { computeVendorCost } from '../routing/vendor-cost.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';

@@ -9,7 +9,7 @@ import {
   type FinishedLine,
   type InputOutcome,
 } from './embedding-task.ts';
-import { shareCost } from '../../shared/catalog/vendor-cost.ts';
+import { shareCost } from '../routing/vendor-cost.ts';
 import { shareExactly } from './share-exactly.ts';
 import { TaskLines } from './task-lines.ts';
 import type { Dimensions } from './waiting-inputs.ts';

@@ -6,9 +6,13 @@ import {
   type DailyStatDocument,
   type LedgerStore,
 } from '../../shared/ledger/ledger-store.ts';
-import type { AccountSpendDocument, ModelSpendDocument } from '../../shared/ledger/spend-store.ts';
+import {
+  allModels,
+  type AccountSpendDocument,
+  type ModelSpendDocument,
+} from '../../shared/ledger/spend-store.ts';
 import type { SpendSums } from '../../shared/ledger/sum-spend.ts';
-import { toRequestLog } from '../../shared/ledger/to-request-log.ts';
+import { toRequestLog } from './to-request-log.ts';
 import {
   firstStreamId,
   isAfter,
@@ -125,15 +129,15 @@ async function applyToAccountSpend(store: LedgerStore, charges: readonly DatedCh
 
 /** Positions are those of one stream, so each shard has its own sums. */
 async function applyToModelSpend(store: LedgerStore, charges: readonly DatedCharge[]): Promise<void> {
-  const groups = groupBy(
-    charges,
-    ({ entry: { event }, day }) => `${shardOf(event.accountId)}:${day}:${event.model}`,
-  );
+  const groupByModel = (modelOf: (event: UsageEvent) => string): Map<string, DatedCharge[]> =>
+    groupBy(charges, ({ entry: { event }, day }) => `${shardOf(event.accountId)}:${day}:${modelOf(event)}`);
+  const groups = new Map([...groupByModel(({ model }) => model), ...groupByModel(() => allModels)]);
   const applied = await store.findModelSpendApplied([...groups.keys()]);
   const toSums = (_id: string, group: readonly DatedCharge[]): ModelSpendDocument => {
     const { entry, day } = group[0]!;
-    const { accountId, model } = entry.event;
-    return { _id, shard: shardOf(accountId), model, day, ...sumSpending(group) };
+    const shard = shardOf(entry.event.accountId);
+    const model = _id.slice(`${shard}:${day}:`.length);
+    return { _id, shard, model, day, ...sumSpending(group) };
   };
   await store.addToModelSpend(findChanges(groups, applied, toSums));
 }

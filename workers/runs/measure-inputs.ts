@@ -1,6 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/catalog/cost.ts';
-import { addCosts } from '../../shared/catalog/vendor-cost.ts';
+import { addCosts } from '../routing/vendor-cost.ts';
 import { findEmbeddingBounds } from '../../shared/catalog/usage-bounds.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import type { EmbeddingPart } from '../../shared/work/queue/job-kinds.ts';

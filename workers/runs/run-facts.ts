@@ -1,4 +1,4 @@
-import { addCosts, computeVendorCost } from '../../shared/catalog/vendor-cost.ts';
+import { addCosts, computeVendorCost } from '../routing/vendor-cost.ts';
 import { noUsage, type Usage } from '../../shared/catalog/cost.ts';
 import { maxCallReason, maxRecordedCalls, type RecordedCall } from '../../shared/ledger/usage-event.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';

@@ -1,9 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { presentSpend, writeSpendCsv } from '../../../shared/ledger/present-spend.ts';
-import type {
-  AccountSpendDocument,
-  ModelSpendDocument,
-  SpendFilter,
+import {
+  allModels,
+  type AccountSpendDocument,
+  type ModelSpendDocument,
+  type SpendFilter,
 } from '../../../shared/ledger/spend-store.ts';
 import { spendDimensions, type SpendDimension } from '../../../shared/ledger/sum-spend.ts';
 import type { AdminSpend } from '../../../shared/contract/admin-requests.ts';
@@ -41,9 +42,11 @@ async function useSpending(t: ExecutionContext, accountCount: number) {
       for (const model of models) {
         ofAccounts.push({ _id: `${accountId}:${day}:${model}`, accountId, day, model, ...sums(i + 1) });
         const shard = shardOf(accountId);
-        const _id = `${shard}:${day}:${model}`;
-        const before = ofModels.get(_id)?.requests ?? 0;
-        ofModels.set(_id, { _id, shard, day, model, ...sums(before + i + 1) });
+        for (const name of [model, allModels]) {
+          const _id = `${shard}:${day}:${name}`;
+          const before = ofModels.get(_id)?.requests ?? 0;
+          ofModels.set(_id, { _id, shard, day, model: name, ...sums(before + i + 1) });
+        }
       }
   await ledger.spend.ofAccounts.insertMany(ofAccounts);
   await ledger.spend.ofModels.insertMany([...ofModels.values()]);

@@ -100,6 +100,8 @@ test('entries that are applied several times, in different batches and by concur
   const spend = { model: 'm', day: '2026-11-21', requests: 3, failures: 0, rows: 3, costNano: 31n };
   t.like(await store.spend.ofAccounts.findOne({ _id: 'a:2026-11-21:m' }), { ...spend, accountId: 'a' });
   t.like(await store.spend.ofModels.findOne({ _id: modelDay }), { ...spend, shard: shardOf('a') });
+  const ofAllModels = { _id: `${shardOf('a')}:2026-11-21:` };
+  t.like(await store.spend.ofModels.findOne(ofAllModels), { ...spend, model: '' });
 });
 
 test('sums say what vendors charge, and for how many requests that is known', async (t) => {

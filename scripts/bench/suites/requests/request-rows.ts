@@ -1,4 +1,8 @@
-import type { AccountSpendDocument, ModelSpendDocument } from '../../../../shared/ledger/spend-store.ts';
+import {
+  allModels,
+  type AccountSpendDocument,
+  type ModelSpendDocument,
+} from '../../../../shared/ledger/spend-store.ts';
 import { addDays, startOfDay, toDay } from '../../../../shared/ledger/days.ts';
 import type { RequestLogDocument } from '../../../../shared/ledger/ledger-store.ts';
 import type { SpendSums } from '../../../../shared/ledger/sum-spend.ts';
@@ -95,14 +99,10 @@ export class RequestRows {
     const accountName = `${accountId}:${day}:${model}`;
     const ofAccount = this.#ofAccounts.get(accountName);
     this.#ofAccounts.set(accountName, { _id: accountName, accountId, model, day, ...add(ofAccount, row) });
-    const modelName = `${shard}:${day}:${model}`;
-    this.#ofModels.set(modelName, {
-      _id: modelName,
-      shard,
-      model,
-      day,
-      ...add(this.#ofModels.get(modelName), row),
-    });
+    for (const name of [model, allModels]) {
+      const _id = `${shard}:${day}:${name}`;
+      this.#ofModels.set(_id, { _id, shard, model: name, day, ...add(this.#ofModels.get(_id), row) });
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-import type { CatalogRoute } from './catalog-schema.ts';
-import { computeCost, type Usage } from './cost.ts';
+import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
+import { computeCost, type Usage } from '../../shared/catalog/cost.ts';
 
 /**
  * Computes what the vendor charges the operator for a call through this route, in nano-roubles.

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { noUsage } from '../../../shared/catalog/cost.ts';
-import { addCosts, computeVendorCost, shareCost } from '../../../shared/catalog/vendor-cost.ts';
+import { addCosts, computeVendorCost, shareCost } from '../../../workers/routing/vendor-cost.ts';
 import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
 
 const route = (cost: CatalogRoute['cost'], kind: 'openai' | 'builtin' = 'openai') =>

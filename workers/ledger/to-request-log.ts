@@ -1,5 +1,5 @@
-import type { RequestLogDocument } from './ledger-store.ts';
-import type { LedgerEntry } from './usage-event.ts';
+import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import type { LedgerEntry } from '../../shared/ledger/usage-event.ts';
 
 /** Lists the fields instead of copying the rest of the event, which takes ten times as long. */
 export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
