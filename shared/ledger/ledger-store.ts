@@ -2,7 +2,14 @@ import type mongoose from 'mongoose';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { IntentStore } from './intent-store.ts';
-import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
+import {
+  firstStreamId,
+  isAfter,
+  type LedgerEntry,
+  type RefillEvent,
+  type StreamId,
+  type UsageEvent,
+} from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
 export interface LedgerDocument {
@@ -16,12 +23,16 @@ export interface LedgerDocument {
   readonly shortfallNano: bigint;
   readonly priceVersion: string | null;
   /**
-   * Its number among the account's rows in the request log or its redeemed codes; 0 for lines of a batch, and null for a
-   * refill without a code.
+   * Its number among the account's rows in the request log or the refill log; 0 for lines of a batch, and null for a refill
+   * without a row.
    */
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
+  /** Of a credit with an Idempotency-Key: what was requested under it, and the operator's note. */
+  readonly requestedNano?: bigint;
+  readonly requestedFree?: number;
+  readonly note?: string;
 }
 
 /** One row of the request log; kept for 72 hours. `_id` is the request's id. */
@@ -38,16 +49,21 @@ export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' |
   readonly free: boolean;
 }
 
-/** One redeemed code; kept forever. `_id` is the refill's id. */
+/** One refill; kept forever. `_id` is the refill's id. */
 export interface RefillLogDocument {
   readonly _id: string;
   readonly accountId: string;
   readonly at: Date;
-  /** Numbers the account's redeemed codes from 1, without gaps. */
+  /** Numbers the account's refills from 1, without gaps. Earlier releases numbered only redeemed codes. */
   readonly ordinal: number;
+  /** Empty for a refill without a code. */
   readonly code: string;
+  /** Negative for a correction that took money. */
   readonly amountNano: bigint;
   readonly freeRequests: number;
+  /** Absent in rows of earlier releases, which are all of codes. */
+  readonly source?: RefillEvent['source'];
+  readonly note?: string;
 }
 
 /** The sums of one day of an account; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
@@ -355,6 +371,7 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
       freeRequests: entry.freeRequests,
       shortfallNano: 0n,
       priceVersion: null,
+      ...describeCredit(entry.event),
     };
   }
   return {
@@ -407,10 +424,29 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
   };
 }
 
-/** The row of a redeemed code; null for a refill without one. */
+function describeCredit({
+  requestedNano,
+  requestedFree,
+  note,
+}: RefillEvent): Pick<LedgerDocument, 'requestedNano' | 'requestedFree' | 'note'> {
+  if (requestedNano === undefined || requestedFree === undefined) return {};
+  return { requestedNano: BigInt(requestedNano), requestedFree, ...(note !== undefined && { note }) };
+}
+
+/** The row of a refill in the refill log; null if it has none. */
 export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
-  const { refillId, accountId, at, code } = entry.event;
-  if (code === null || entry.ordinal === null) return null;
+  const { refillId, accountId, at, code, source, note } = entry.event;
+  if (entry.ordinal === null) return null;
   const { ordinal, amountNano, freeRequests } = entry;
-  return { _id: refillId, accountId, at: new Date(at), ordinal, code, amountNano, freeRequests };
+  return {
+    _id: refillId,
+    accountId,
+    at: new Date(at),
+    ordinal,
+    code: code ?? '',
+    amountNano,
+    freeRequests,
+    source,
+    ...(note !== undefined && { note }),
+  };
 }

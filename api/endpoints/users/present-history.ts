@@ -40,12 +40,22 @@ function presentRequestLog(row: RequestLogDocument): RequestLog {
   };
 }
 
+const refillSources: Readonly<Record<NonNullable<RefillLogDocument['source']>, RefillLog['source']>> = {
+  code: 'code',
+  signup: 'signup',
+  admin: 'operator',
+  demo: 'operator',
+  test: 'operator',
+};
+
 function presentRefillLog(row: RefillLogDocument): RefillLog {
   return {
     created_at: row.at.toISOString(),
     refill_code_redeemed: row.code,
     balance_added: formatRub(row.amountNano),
     free_requests_added: row.freeRequests,
+    source: refillSources[row.source ?? 'code'],
+    note: row.note ?? null,
   };
 }
 

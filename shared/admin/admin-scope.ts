@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto';
+
+/**
+ * What a token may do: `read` only reads; `billing` also creates accounts, credits and codes; `all` does everything.
+ */
+export const adminScopes = ['read', 'billing', 'all'] as const;
+export type AdminScope = (typeof adminScopes)[number];
+
+/** Whether a token with this scope may do what needs the other scope. */
+export const allowsScope = (scope: AdminScope, needed: AdminScope): boolean =>
+  adminScopes.indexOf(scope) >= adminScopes.indexOf(needed);
+
+/** The name of the token in the environment variable of the same name. Its scope is `all`. */
+export const adminTokenName = 'ADMIN_TOKEN';
+
+/** The name of an actor that runs the `admin` command. */
+export const commandName = 'command';
+
+/** Begins with a letter or a digit. Not the names that stand for something else. */
+const tokenName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
+export const isTokenName = (name: string): boolean =>
+  tokenName.test(name) && name !== adminTokenName && name !== commandName;
+
+/** `mga-` and 43 URL-safe characters: 256 random bits. */
+export const createTokenSecret = (): string => `mga-${randomBytes(32).toString('base64url')}`;
+
+const tokenSecret = /^mga-[A-Za-z0-9_-]{43}$/;
+
+export const isTokenSecret = (text: string): boolean => tokenSecret.test(text);
