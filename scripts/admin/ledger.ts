@@ -75,20 +75,21 @@ async function verify(context: AdminContext): Promise<unknown> {
   const given = options['account'];
   const account = given === undefined ? null : await findAccountId(context, given);
   const releaseOrphans = flags.has('release-orphans');
-  const run = () => verifyLedger(
-    {
-      redis,
-      accounts,
-      ledger,
-      prices: new PriceStore(mongo.db),
-      reservations: new ReservationStore(redis),
-    },
-    {
-      account,
-      releaseOrphans,
-      onProgress: (accounts) => showProgress(`${accounts} accounts checked`),
-    },
-  );
+  const run = () =>
+    verifyLedger(
+      {
+        redis,
+        accounts,
+        ledger,
+        prices: new PriceStore(mongo.db),
+        reservations: new ReservationStore(redis),
+      },
+      {
+        account,
+        releaseOrphans,
+        onProgress: (accounts) => showProgress(`${accounts} accounts checked`),
+      },
+    );
   const verification = releaseOrphans
     ? await trail.run({ action: 'ledger.release-orphans', id: account ?? 'all' }, run)
     : await run();

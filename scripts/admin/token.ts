@@ -1,5 +1,5 @@
-import { adminScopes, type AdminScope } from '../../shared/admin/admin-scope.ts';
 import { createToken, listTokens, revokeToken } from '../../shared/admin/tokens.ts';
+import { adminScopes, type AdminScope } from '../../shared/contract/admin-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 

@@ -24,8 +24,7 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     optionalPositionals: 1,
     options: [],
-    run: (context) =>
-      withRoutes(context, (catalog, of) => resetRoutes(context, context.trail, catalog, of)),
+    run: (context) => withRoutes(context, (catalog, of) => resetRoutes(context, context.trail, catalog, of)),
   },
   drain: {
     usage: '<upstream> [<model>]',

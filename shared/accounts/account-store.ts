@@ -197,17 +197,13 @@ export class AccountStore {
   async listPage(after: string | null, limit: number): Promise<AccountDocument[]> {
     const last = after === null ? null : await this.findById(after);
     if (after !== null && last === null) return [];
-    return await callMongo(() =>
-      this.#accounts.find(isAfter(last)).sort(newestFirst).limit(limit).toArray(),
-    );
+    return await callMongo(() => this.#accounts.find(isAfter(last)).sort(newestFirst).limit(limit).toArray());
   }
 
   /** Lists accounts whose ids begin with a text, in the order of their ids. */
   async listByIdPrefix(prefix: string, after: string | null, limit: number): Promise<AccountDocument[]> {
     const range = { ...(after === null ? { $gte: prefix } : { $gt: after }), $lt: `${prefix}~` };
-    return await callMongo(() =>
-      this.#accounts.find({ _id: range }).sort({ _id: 1 }).limit(limit).toArray(),
-    );
+    return await callMongo(() => this.#accounts.find({ _id: range }).sort({ _id: 1 }).limit(limit).toArray());
   }
 
   /** Finds words of accounts' names, addresses and notes that begin with a text. See `AccountSearchStore.find`. */

@@ -1,10 +1,5 @@
 import { randomBytes } from 'node:crypto';
-
-/**
- * What a token may do: `read` only reads; `billing` also creates accounts, credits and codes; `all` does everything.
- */
-export const adminScopes = ['read', 'billing', 'all'] as const;
-export type AdminScope = (typeof adminScopes)[number];
+import { adminScopes, type AdminScope } from '../contract/admin-terms.ts';
 
 /** Whether a token with this scope may do what needs the other scope. */
 export const allowsScope = (scope: AdminScope, needed: AdminScope): boolean =>
@@ -28,3 +23,14 @@ export const createTokenSecret = (): string => `mga-${randomBytes(32).toString('
 const tokenSecret = /^mga-[A-Za-z0-9_-]{43}$/;
 
 export const isTokenSecret = (text: string): boolean => tokenSecret.test(text);
+
+/** Who calls the admin API. */
+export interface AdminCaller {
+  /** The name of the token. */
+  readonly name: string;
+  readonly scope: AdminScope;
+  /** The hash of the token. A session ends with it. */
+  readonly secretHash: string;
+  /** Null if the caller sent the token itself. */
+  readonly session: { readonly csrfHash: string } | null;
+}

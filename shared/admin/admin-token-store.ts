@@ -1,10 +1,16 @@
 // decision 0098
 import { hashSecret } from '../accounts/credentials.ts';
+import type { AdminScope } from '../contract/admin-terms.ts';
 import { AppError } from '../contract/errors.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisChannels } from '../platform/redis/redis-keys.ts';
-import { callMongo, isDuplicateKey, type Collection, type Database } from '../platform/storage/mongo-client.ts';
-import { createTokenSecret, isTokenName, type AdminScope } from './admin-scope.ts';
+import {
+  callMongo,
+  isDuplicateKey,
+  type Collection,
+  type Database,
+} from '../platform/storage/mongo-client.ts';
+import { createTokenSecret, isTokenName } from './admin-scope.ts';
 
 /** A token of the admin API. Names are never used again, so that the audit log stays unambiguous. */
 export interface AdminTokenDocument {
@@ -56,7 +62,9 @@ export class AdminTokenStore {
       await callMongo(() => this.#tokens.insertOne(token));
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      throw invalid(`The name ${name} was used before. Choose another one: the audit log names tokens by it.`);
+      throw invalid(
+        `The name ${name} was used before. Choose another one: the audit log names tokens by it.`,
+      );
     }
     await this.#announce();
     return { token, secret };

@@ -87,10 +87,7 @@ export class AuditLogStore {
   }
 
   /** Records how a change ended. */
-  async finish(
-    id: string,
-    end: Pick<AuditDocument, 'outcome' | 'after' | 'error'>,
-  ): Promise<void> {
+  async finish(id: string, end: Pick<AuditDocument, 'outcome' | 'after' | 'error'>): Promise<void> {
     await callMongo(() => this.#events.updateOne({ _id: id }, { $set: { ...end, endedAt: new Date() } }));
   }
 

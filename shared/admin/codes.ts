@@ -1,4 +1,8 @@
-import { statusOfRefillCode, type NewRefillCode, type RefillCodeDocument } from '../accounts/refill-code-store.ts';
+import {
+  statusOfRefillCode,
+  type NewRefillCode,
+  type RefillCodeDocument,
+} from '../accounts/refill-code-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import type { AdminDeps } from './admin-deps.ts';
@@ -34,7 +38,8 @@ export async function createCodes(
   code: NewRefillCode,
 ): Promise<string[]> {
   const { balanceNano, freeRequests, expiresAt } = code;
-  if (balanceNano < 0n || balanceNano > maxBalanceNano) throw rejected('A code is worth 0 to 9000000 roubles.');
+  if (balanceNano < 0n || balanceNano > maxBalanceNano)
+    throw rejected('A code is worth 0 to 9000000 roubles.');
   const after = {
     count,
     balance: toRubNumber(balanceNano),

@@ -110,7 +110,11 @@ interface KnownCredit {
   readonly requestedFree: number;
 }
 
-async function findKnown({ redis, ledger }: Deps, accountId: string, id: string): Promise<KnownCredit | null> {
+async function findKnown(
+  { redis, ledger }: Deps,
+  accountId: string,
+  id: string,
+): Promise<KnownCredit | null> {
   const recent = await findRecentRefill(redis, accountId, id);
   if (recent !== null) return toKnown(recent);
   const entry = await callMongo(() => ledger.entries.findOne({ _id: id }));

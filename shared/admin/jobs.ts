@@ -97,7 +97,9 @@ function describeJob({ job, rank }: FoundJob) {
     webhook_url: webhook?.url ?? null,
     webhook_events: webhook?.events ?? [],
     webhook:
-      webhook?.report === undefined || webhook.report === null ? null : (JSON.parse(webhook.report) as object),
+      webhook?.report === undefined || webhook.report === null
+        ? null
+        : (JSON.parse(webhook.report) as object),
   };
 }
 export type DescribedJob = ReturnType<typeof describeJob>;

@@ -65,7 +65,11 @@ async function findStopReasons(store: RouteStateStore, { routes }: CatalogModel)
 }
 
 /** Describes all models of the catalog. See `describeModel` for `place`. */
-export async function listModels({ redis }: { readonly redis: RedisClient }, catalog: Catalog, place: string) {
+export async function listModels(
+  { redis }: { readonly redis: RedisClient },
+  catalog: Catalog,
+  place: string,
+) {
   const cacheUse = new CacheUseStore(redis);
   const routeStates = new RouteStateStore(redis);
   return await Promise.all(

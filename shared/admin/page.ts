@@ -38,9 +38,7 @@ export async function takePage<T>(
 }
 
 /** Reads all pages of a list. */
-export async function* readPages<T>(
-  readPage: (after: string | null) => Promise<Page<T>>,
-): AsyncGenerator<T> {
+export async function* readPages<T>(readPage: (after: string | null) => Promise<Page<T>>): AsyncGenerator<T> {
   let after: string | null = null;
   do {
     const page: Page<T> = await readPage(after);

@@ -8,12 +8,7 @@ import { createTimeOrderedId } from '../platform/runtime/time-ordered-id.ts';
 import type { BatchRecord } from '../work/batches/batch-record.ts';
 import { Batches, wasRetried } from '../work/batches/batches.ts';
 import { planBatch, type PlanCatalog } from '../work/batches/plan-batch.ts';
-import {
-  checkRetriable,
-  retryFileName,
-  retryLines,
-  toRetryOptions,
-} from '../work/batches/retry-lines.ts';
+import { checkRetriable, retryFileName, retryLines, toRetryOptions } from '../work/batches/retry-lines.ts';
 import { FileStore } from '../work/files/file-store.ts';
 import { storeLines } from '../work/files/store-lines.ts';
 import type { AdminDeps } from './admin-deps.ts';

@@ -84,7 +84,8 @@ function findFirstWord(account: AccountDocument, prefix: string): string | null 
 }
 
 /** MongoDB compares texts by their bytes. */
-const compareBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
+const compareBytes = (one: string, other: string): number =>
+  Buffer.compare(Buffer.from(one), Buffer.from(other));
 
 function matchesAll(account: AccountDocument, terms: readonly string[]): boolean {
   const words = [...listSearchWords(account)];

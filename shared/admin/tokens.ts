@@ -52,7 +52,8 @@ export async function revokeToken(
 ): Promise<DescribedToken | null> {
   if (name === adminTokenName)
     throw new AppError('validation_failed', {
-      message: 'ADMIN_TOKEN is set in the environment. To revoke it, change it there and restart the api processes.',
+      message:
+        'ADMIN_TOKEN is set in the environment. To revoke it, change it there and restart the api processes.',
     });
   const tokens = openTokens(deps);
   const found = await tokens.find(name);

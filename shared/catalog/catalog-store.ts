@@ -123,7 +123,10 @@ export class CatalogStore {
       this.#isDisabledStale = false;
     } catch (error) {
       if (!this.#isDisabledStale && this.#timer !== null) {
-        this.#options.log.warn({ err: error }, 'disabled models and drained routes cannot be read; the last known ones apply');
+        this.#options.log.warn(
+          { err: error },
+          'disabled models and drained routes cannot be read; the last known ones apply',
+        );
       }
       this.#isDisabledStale = true;
     }

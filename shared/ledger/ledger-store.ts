@@ -2,17 +2,11 @@ import type mongoose from 'mongoose';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { IntentStore } from './intent-store.ts';
-import {
-  firstStreamId,
-  isAfter,
-  type LedgerEntry,
-  type RefillEvent,
-  type StreamId,
-  type UsageEvent,
-} from './usage-event.ts';
+import { describeCredit, type RefillLogDocument, type RequestedCredit } from './refill-rows.ts';
+import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
-export interface LedgerDocument {
+export interface LedgerDocument extends RequestedCredit {
   readonly _id: string;
   readonly kind: 'charge' | 'refill';
   readonly accountId: string;
@@ -29,10 +23,6 @@ export interface LedgerDocument {
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
-  /** Of a credit with an Idempotency-Key: what was requested under it, and the operator's note. */
-  readonly requestedNano?: bigint;
-  readonly requestedFree?: number;
-  readonly note?: string;
 }
 
 /** One row of the request log; kept for 72 hours. `_id` is the request's id. */
@@ -47,23 +37,6 @@ export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' |
   readonly costNano: bigint;
   readonly shortfallNano: bigint;
   readonly free: boolean;
-}
-
-/** One refill; kept forever. `_id` is the refill's id. */
-export interface RefillLogDocument {
-  readonly _id: string;
-  readonly accountId: string;
-  readonly at: Date;
-  /** Numbers the account's refills from 1, without gaps. Earlier releases numbered only redeemed codes. */
-  readonly ordinal: number;
-  /** Empty for a refill without a code. */
-  readonly code: string;
-  /** Negative for a correction that took money. */
-  readonly amountNano: bigint;
-  readonly freeRequests: number;
-  /** Absent in rows of earlier releases, which are all of codes. */
-  readonly source?: RefillEvent['source'];
-  readonly note?: string;
 }
 
 /** The sums of one day of an account; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
@@ -421,32 +394,5 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
     costNano: entry.totalNano ?? entry.costNano,
     shortfallNano: entry.shortfallNano,
     free: entry.free,
-  };
-}
-
-function describeCredit({
-  requestedNano,
-  requestedFree,
-  note,
-}: RefillEvent): Pick<LedgerDocument, 'requestedNano' | 'requestedFree' | 'note'> {
-  if (requestedNano === undefined || requestedFree === undefined) return {};
-  return { requestedNano: BigInt(requestedNano), requestedFree, ...(note !== undefined && { note }) };
-}
-
-/** The row of a refill in the refill log; null if it has none. */
-export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
-  const { refillId, accountId, at, code, source, note } = entry.event;
-  if (entry.ordinal === null) return null;
-  const { ordinal, amountNano, freeRequests } = entry;
-  return {
-    _id: refillId,
-    accountId,
-    at: new Date(at),
-    ordinal,
-    code: code ?? '',
-    amountNano,
-    freeRequests,
-    source,
-    ...(note !== undefined && { note }),
   };
 }

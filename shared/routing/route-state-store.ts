@@ -76,15 +76,15 @@ export class RouteStateStore {
 /** The keys with the state of routes. */
 const listStates = (routes: readonly CatalogRoute[]): string[] =>
   routes
-      .flatMap(listCandidates)
-      .flatMap(({ route: { id }, fingerprint }) => [
-        redisKeys.routeHealth(id),
-        redisKeys.accountsServedOnRoute(id),
-        redisKeys.accountsFailedOnRoute(id),
-        redisKeys.accountsStruckOnRoute(id),
-        redisKeys.accountsServedWithKey(id, fingerprint),
-        redisKeys.accountsRejectedWithKey(id, fingerprint),
-      ]);
+    .flatMap(listCandidates)
+    .flatMap(({ route: { id }, fingerprint }) => [
+      redisKeys.routeHealth(id),
+      redisKeys.accountsServedOnRoute(id),
+      redisKeys.accountsFailedOnRoute(id),
+      redisKeys.accountsStruckOnRoute(id),
+      redisKeys.accountsServedWithKey(id, fingerprint),
+      redisKeys.accountsRejectedWithKey(id, fingerprint),
+    ]);
 
 /** Returns every candidate of these routes with its state. */
 export async function readCandidates(

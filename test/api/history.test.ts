@@ -6,9 +6,9 @@ import type { RefillLogPage, RequestLogPage, Stats } from '../../api/contract/us
 import {
   logLifetimeSeconds,
   type DailyStatDocument,
-  type RefillLogDocument,
   type RequestLogDocument,
 } from '../../shared/ledger/ledger-store.ts';
+import type { RefillLogDocument } from '../../shared/ledger/refill-rows.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
 import { findRow } from '../support/observe.ts';

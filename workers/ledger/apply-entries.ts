@@ -1,10 +1,10 @@
 import {
   toLedgerDocument,
-  toRefillLog,
   toRequestLog,
   type DailyStatDocument,
   type LedgerStore,
 } from '../../shared/ledger/ledger-store.ts';
+import { toRefillLog } from '../../shared/ledger/refill-rows.ts';
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../shared/ledger/usage-event.ts';
 
 /**

@@ -38,7 +38,9 @@ export async function testModel(
   const { redis, catalog } = dependencies;
   const model = catalog.find(id);
   const result =
-    model === undefined ? describe(null, 0, 'The worker does not have this model.') : await run(dependencies, model);
+    model === undefined
+      ? describe(null, 0, 'The worker does not have this model.')
+      : await run(dependencies, model);
   await callRedis(() =>
     redis.multi().rpush(reply, JSON.stringify(result)).expire(reply, replySeconds).exec(),
   );
@@ -74,7 +76,12 @@ async function run({ routing, log }: JobDeps, model: CatalogModel): Promise<Mode
         });
       },
     });
-    return { ...describe(null, durationMs(), null), ...toRoute(upstreamName, called), ...toCounts(usage), ok: true };
+    return {
+      ...describe(null, durationMs(), null),
+      ...toRoute(upstreamName, called),
+      ...toCounts(usage),
+      ok: true,
+    };
   } catch (error) {
     return { ...describe(error, durationMs(), null), ...toRoute(upstreamName, called) };
   }
@@ -133,7 +140,11 @@ async function callOnce(
     }
     case 'image': {
       if (upstream.generateImages === undefined) throw unsupported();
-      const { usage, shortfallReason, images } = await upstream.generateImages(target, toImageCall(model), context);
+      const { usage, shortfallReason, images } = await upstream.generateImages(
+        target,
+        toImageCall(model),
+        context,
+      );
       if (images.length === 0 && shortfallReason !== undefined) throw shortfallReason;
       return usage ?? noUpstreamUsage;
     }
@@ -142,7 +153,11 @@ async function callOnce(
   }
 }
 
-async function chat(upstream: Upstream, target: UpstreamTarget, context: CallContext): Promise<UpstreamUsage> {
+async function chat(
+  upstream: Upstream,
+  target: UpstreamTarget,
+  context: CallContext,
+): Promise<UpstreamUsage> {
   if (upstream.chat === undefined) throw unsupported();
   const body = { messages: [{ role: 'user', content: 'Reply with OK.' }], max_tokens: maxTokens };
   let usage = noUpstreamUsage;

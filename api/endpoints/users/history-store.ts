@@ -4,12 +4,11 @@ import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts
 import { callMongo, type FindCursor } from '../../../shared/platform/storage/mongo-client.ts';
 import {
   logLifetimeSeconds,
-  toRefillLog,
   type DailyStatDocument,
   type LedgerStore,
-  type RefillLogDocument,
   type RequestLogDocument,
 } from '../../../shared/ledger/ledger-store.ts';
+import { toRefillLog, type RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
 import { countOrdinals, findPage } from './ordinal-page.ts';
 import { findRecentRefills } from './recent-refills-script.ts';
 

@@ -1,10 +1,7 @@
 import type { DailyStat, RefillLog, RequestLog, Stats } from '../../contract/users.ts';
 import type { HistoryPage } from './history-store.ts';
-import type {
-  DailyStatDocument,
-  RefillLogDocument,
-  RequestLogDocument,
-} from '../../../shared/ledger/ledger-store.ts';
+import type { DailyStatDocument, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import type { RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
 import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
 
