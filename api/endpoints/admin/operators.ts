@@ -13,9 +13,12 @@ import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admi
 export const createAdminToken = defineAdminEndpoint(
   operations.createAdminToken,
   (services) => (context) =>
-    inDatabaseTurn(services, context, () =>
-      createToken(services, trailOf(services, context), context.state.body),
-    ),
+    inDatabaseTurn(services, context, async () => {
+      const created = await createToken(services, trailOf(services, context), context.state.body);
+      // Other processes are told by the store.
+      services.admin.tokens.invalidate();
+      return created;
+    }),
 );
 
 export const listAdminTokens = defineAdminEndpoint(
@@ -32,6 +35,7 @@ export const revokeAdminToken = defineAdminEndpoint(
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
       const revoked = await revokeToken(services, trailOf(services, context), context.state.path.token_id);
+      services.admin.tokens.invalidate();
       if (revoked !== null) return revoked;
       throw new AppError('not_found', {
         message: 'There is no token with this name. GET /v1/admin/tokens lists them.',
