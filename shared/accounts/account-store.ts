@@ -131,9 +131,9 @@ export class AccountStore {
       requestsPerMinute,
       banned: false,
       banReason: null,
-      ...(name == null ? {} : { name }),
-      ...(email == null ? {} : { email }),
-      ...(note == null ? {} : { note }),
+      ...Object.fromEntries(
+        Object.entries({ name, email, note }).filter(([, text]) => text !== null && text !== undefined),
+      ),
       createdAt: new Date(),
       balanceNano: 0n,
       totalAddedNano: 0n,

@@ -12,14 +12,14 @@ const present = (code: RefillCodeDocument): object => ({ id: code._id, ...descri
 export const createRefillCodes = defineAdminEndpoint(
   operations.createRefillCodes,
   (services) => async (context) => {
-    const { balance, free_requests: freeRequests, count, expires_at } = context.state.body;
+    const { balance, free_requests: freeRequests, count, expires_at = null } = context.state.body;
     const balanceNano = readAmount(balance, 'balance');
     if (balanceNano === 0n && freeRequests === 0)
       throw invalidField(
         ['body', 'balance'],
         'and free_requests are both 0: the code would be worth nothing',
       );
-    const expiresAt = expires_at == null ? null : new Date(expires_at);
+    const expiresAt = expires_at === null ? null : new Date(expires_at);
     if (expiresAt !== null && expiresAt.getTime() < Date.now())
       throw invalidField(['body', 'expires_at'], 'must not be in the past');
     const codes = await inDatabaseTurn(services, context, () =>

@@ -85,8 +85,8 @@ function findRoutes(services: Services, { state }: UpstreamContext): RoutesOf {
     throw new AppError('not_found', {
       message: `There is no upstream ${JSON.stringify(name.slice(0, 50))} that can be used. GET /v1/admin/upstreams lists them.`,
     });
-  const { model } = state.body;
-  return { upstream, model: model == null ? null : findModel(services, model) };
+  const { model = null } = state.body;
+  return { upstream, model: model === null ? null : findModel(services, model) };
 }
 
 export const resetUpstream = defineAdminEndpoint(operations.resetUpstream, (services) => async (context) => {

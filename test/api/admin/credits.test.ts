@@ -27,9 +27,14 @@ interface Credit {
 }
 
 const credit = (url: string, id: string, key: string | null, body: object) =>
-  callAdmin<Credit>(url, testAdminToken, 'POST', `/accounts/${id}/credits`, body, {
-    ...(key === null ? {} : { 'idempotency-key': key }),
-  });
+  callAdmin<Credit>(
+    url,
+    testAdminToken,
+    'POST',
+    `/accounts/${id}/credits`,
+    body,
+    key === null ? {} : { 'idempotency-key': key },
+  );
 
 const balanceOf = async (one: TestStack, id: string): Promise<bigint> =>
   (await one.readAccount(id)).balanceNano;
