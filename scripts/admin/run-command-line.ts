@@ -3,6 +3,7 @@ import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
 import { printResult } from './print-result.ts';
 import { readArguments, type CommandArguments } from './read-arguments.ts';
 import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
+import { openTrail } from './open-trail.ts';
 import { describeFailure, withStores } from './with-stores.ts';
 
 type Verbs = Record<string, AdminVerb>;
@@ -10,6 +11,7 @@ type Verbs = Record<string, AdminVerb>;
 /** Imported on demand, because most commands need neither BullMQ nor the catalog reader, which are slow to load. */
 const resources: Record<string, () => Promise<Verbs>> = {
   account: async () => (await import('./account.ts')).accountVerbs,
+  audit: async () => (await import('./audit.ts')).auditVerbs,
   batch: async () => (await import('./batch.ts')).batchVerbs,
   code: async () => (await import('./code.ts')).codeVerbs,
   job: async () => (await import('./job.ts')).jobVerbs,
@@ -18,6 +20,7 @@ const resources: Record<string, () => Promise<Verbs>> = {
   queue: async () => (await import('./queue.ts')).queueVerbs,
   request: async () => (await import('./request.ts')).requestVerbs,
   spend: async () => (await import('./spend.ts')).spendVerbs,
+  token: async () => (await import('./token.ts')).tokenVerbs,
   upstream: async () => (await import('./upstream.ts')).upstreamVerbs,
   user: async () => (await import('./user.ts')).userVerbs,
 };
@@ -43,6 +46,7 @@ const placeholders = {
   '<job>': 'the id of a job, which is the x-request-id of the request that created it',
   '<queue>': 'chat, image or embedding',
   '<request>': 'the x-request-id of a response',
+  '<upstream>': 'the name of an upstream of the catalog',
   '<user>': 'the id or the email address of a user of the account area',
 };
 
@@ -97,7 +101,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
   let exitCode = 0;
   await withStores(env, async (stores) => {
     const result = await verb
-      .run({ ...stores, positionals, options, flags, warn })
+      .run({ ...stores, trail: openTrail(stores, warn), positionals, options, flags, warn })
       .catch((error: unknown) => {
         if (!(error instanceof FoundDifferences)) throw error;
         exitCode = 1;

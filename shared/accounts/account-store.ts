@@ -8,8 +8,11 @@ import {
   type Database,
 } from '../platform/storage/mongo-client.ts';
 import { linearizableRead } from '../platform/storage/mongo-durability.ts';
+import { isAfter, newestFirst } from '../platform/storage/newest-first.ts';
+import { AccountSearchStore, type WordPlace } from './account-search-store.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
+import { listSearchWords, type SearchedFields } from './search-words.ts';
 
 /** An account in MongoDB. Its sums cover the ledger entries up to `applied*`. */
 export interface AccountDocument {
@@ -27,21 +30,28 @@ export interface AccountDocument {
   readonly balanceNano: bigint;
   readonly totalAddedNano: bigint;
   readonly freeRequests: number;
-  /** How many charges and redeemed codes the account has. Each number is also the ordinal of the latest one. */
+  /** What operators know it by. Absent if never set. */
+  readonly name?: string | null;
+  readonly email?: string | null;
+  readonly note?: string | null;
+  /** How many rows the account has in the request log and in the refill log. Each number is also the ordinal of the latest one. */
   readonly charges: number;
   readonly codes: number;
   readonly appliedMs: number;
   readonly appliedSeq: number;
 }
 
-export interface NewAccount {
+export interface NewAccount extends SearchedFields {
   readonly userType: string;
   readonly requestsPerMinute: number;
 }
 
 /** The fields of an account that operators can change. */
 export type AccountChange = Partial<
-  Pick<AccountDocument, 'requestsPerMinute' | 'maxQueuedJobs' | 'weight' | 'banned' | 'banReason'>
+  Pick<
+    AccountDocument,
+    'requestsPerMinute' | 'maxQueuedJobs' | 'weight' | 'banned' | 'banReason' | 'name' | 'email' | 'note'
+  >
 >;
 
 /** The key fields of an account: the hash for lookups and the mask for display. */
@@ -70,15 +80,18 @@ const toFilter = (id: string, { expectedKeyHash }: ExpectedKey) =>
 export class AccountStore {
   readonly #accounts: Collection<AccountDocument>;
   readonly #secrets: KeySecretStore;
+  readonly #search: AccountSearchStore;
 
   constructor(db: Database, config: Pick<Config, 'masterKey' | 'revealsKeys'>) {
     this.#accounts = db.collection('accounts');
+    this.#search = new AccountSearchStore(db);
     this.#secrets = new KeySecretStore(db, config);
   }
 
   async createIndexes(): Promise<void> {
     await this.#accounts.createIndex({ keyHash: 1 }, { unique: true });
-    await this.#accounts.createIndex({ createdAt: 1 });
+    await this.#accounts.createIndex({ createdAt: 1, _id: 1 });
+    await this.#search.createIndexes();
   }
 
   /**
@@ -106,7 +119,8 @@ export class AccountStore {
     }
   }
 
-  async #insert(id: string, { userType, requestsPerMinute }: NewAccount): Promise<string> {
+  async #insert(id: string, account: NewAccount): Promise<string> {
+    const { userType, requestsPerMinute, name, email, note } = account;
     const apiKey = createApiKey();
     const described = describeKey(apiKey);
     await this.#secrets.save(apiKey);
@@ -117,6 +131,9 @@ export class AccountStore {
       requestsPerMinute,
       banned: false,
       banReason: null,
+      ...Object.fromEntries(
+        Object.entries({ name, email, note }).filter(([, text]) => text !== null && text !== undefined),
+      ),
       createdAt: new Date(),
       balanceNano: 0n,
       totalAddedNano: 0n,
@@ -126,6 +143,7 @@ export class AccountStore {
       appliedMs: 0,
       appliedSeq: 0,
     };
+    await this.#search.add(id, listSearchWords(account));
     try {
       await this.#accounts.insertOne(document);
     } catch (error) {
@@ -158,7 +176,7 @@ export class AccountStore {
 
   /** All accounts, oldest first. */
   list(): AsyncIterable<AccountDocument> {
-    return this.#accounts.find({}).sort({ createdAt: 1 });
+    return this.#accounts.find({}).sort({ createdAt: 1, _id: 1 });
   }
 
   /**
@@ -172,9 +190,41 @@ export class AccountStore {
     return new Map(found.map(({ _id, appliedMs, appliedSeq }) => [_id, { ms: appliedMs, seq: appliedSeq }]));
   }
 
+  /**
+   * Lists accounts, newest first.
+   * @param after the id of the last account of the page before; null for the first page
+   */
+  async listPage(after: string | null, limit: number): Promise<AccountDocument[]> {
+    const last = after === null ? null : await this.findById(after);
+    if (after !== null && last === null) return [];
+    return await callMongo(() => this.#accounts.find(isAfter(last)).sort(newestFirst).limit(limit).toArray());
+  }
+
+  /** Lists accounts whose ids begin with a text, in the order of their ids. */
+  async listByIdPrefix(prefix: string, after: string | null, limit: number): Promise<AccountDocument[]> {
+    const range = { ...(after === null ? { $gte: prefix } : { $gt: after }), $lt: `${prefix}~` };
+    return await callMongo(() => this.#accounts.find({ _id: range }).sort({ _id: 1 }).limit(limit).toArray());
+  }
+
+  /** Finds words of accounts' names, addresses and notes that begin with a text. See `AccountSearchStore.find`. */
+  async findWords(prefix: string, after: WordPlace | null, limit: number): Promise<WordPlace[]> {
+    return await callMongo(() => this.#search.find(prefix, after, limit));
+  }
+
   async update(id: string, change: AccountChange): Promise<boolean> {
-    const result = await callMongo(() => this.#accounts.updateOne({ _id: id }, { $set: change }));
-    return result.matchedCount === 1;
+    return await callMongo(async () => {
+      const words = listSearchWords(change);
+      await this.#search.add(id, words);
+      const account = await this.#accounts.findOneAndUpdate(
+        { _id: id },
+        { $set: change },
+        { returnDocument: 'after', projection: { name: 1, email: 1, note: 1 } },
+      );
+      if (account === null) return false;
+      const isSearched = 'name' in change || 'email' in change || 'note' in change;
+      if (isSearched) await this.#search.deleteOutdated(id, listSearchWords(account));
+      return true;
+    });
   }
 
   /**

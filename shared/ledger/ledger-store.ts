@@ -2,13 +2,14 @@ import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { addToSums, findApplied, type SumsChange, type SumsDocument } from './add-to-sums.ts';
 import { IntentStore } from './intent-store.ts';
+import { describeCredit, type RefillLogDocument, type RequestedCredit } from './refill-rows.ts';
 import { createRequestLogIndexes } from './request-log-indexes-store.ts';
 import { SpendStore, type AccountSpendDocument, type ModelSpendDocument } from './spend-store.ts';
 import { spendSums } from './sum-spend.ts';
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
-export interface LedgerDocument {
+export interface LedgerDocument extends RequestedCredit {
   readonly _id: string;
   readonly kind: 'charge' | 'refill';
   readonly accountId: string;
@@ -19,8 +20,8 @@ export interface LedgerDocument {
   readonly shortfallNano: bigint;
   readonly priceVersion: string | null;
   /**
-   * Its number among the account's rows in the request log or its redeemed codes; 0 for lines of a batch, and null for a
-   * refill without a code.
+   * Its number among the account's rows in the request log or the refill log; 0 for lines of a batch, and null for a refill
+   * without a row.
    */
   readonly ordinal: number | null;
   readonly streamMs: number;
@@ -47,18 +48,6 @@ export interface RequestLogDocument extends Omit<
   readonly vendorCostNano?: bigint;
   readonly shortfallNano: bigint;
   readonly free: boolean;
-}
-
-/** One redeemed code; kept forever. `_id` is the refill's id. */
-export interface RefillLogDocument {
-  readonly _id: string;
-  readonly accountId: string;
-  readonly at: Date;
-  /** Numbers the account's redeemed codes from 1, without gaps. */
-  readonly ordinal: number;
-  readonly code: string;
-  readonly amountNano: bigint;
-  readonly freeRequests: number;
 }
 
 /** The sums of one day of an account; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
@@ -358,6 +347,7 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
       freeRequests: entry.freeRequests,
       shortfallNano: 0n,
       priceVersion: null,
+      ...describeCredit(entry.event),
     };
   }
   return {
@@ -373,12 +363,4 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
     shortfallNano: entry.shortfallNano,
     priceVersion: entry.event.priceVersion,
   };
-}
-
-/** The row of a redeemed code; null for a refill without one. */
-export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
-  const { refillId, accountId, at, code } = entry.event;
-  if (code === null || entry.ordinal === null) return null;
-  const { ordinal, amountNano, freeRequests } = entry;
-  return { _id: refillId, accountId, at: new Date(at), ordinal, code, amountNano, freeRequests };
 }

@@ -71,7 +71,18 @@ export interface RefillEvent {
   readonly source: 'code' | 'admin' | 'demo' | 'signup' | 'test';
   /** The redeemed code as it was issued, now worthless. Null for a refill without one. */
   readonly code: string | null;
+  /** The operator's note to the account's owner. */
+  readonly note?: string;
+  /**
+   * For a credit with an Idempotency-Key: the nano-roubles and free requests that were requested. A debit takes at most
+   * what is available, so these may differ from what was taken.
+   */
+  readonly requestedNano?: string;
+  readonly requestedFree?: number;
 }
+
+/** Whether the refill has a row in the account's refill log. The balances of test accounts have none. */
+export const isRefillListed = ({ source, code }: RefillEvent): boolean => source !== 'test' || code !== null;
 
 /** Creates the event of a refill that happens now. */
 export function createRefillEvent(
@@ -113,7 +124,10 @@ export type LedgerEntry =
       readonly streamId: StreamId;
       readonly amountNano: bigint;
       readonly freeRequests: number;
-      /** Numbers the account's redeemed codes from 1, without gaps; null for a refill without one. */
+      /**
+       * Numbers the rows of the account's refill log from 1, without gaps; null for a refill without a row. Earlier releases
+       * numbered only redeemed codes.
+       */
       readonly ordinal: number | null;
       readonly event: RefillEvent;
       readonly damage: Damage;
@@ -246,6 +260,7 @@ const isText: Check = (value) => typeof value === 'string';
 const isFlag: Check = (value) => typeof value === 'boolean';
 const isCount: Check = (value) => Number.isSafeInteger(value);
 const isNumber: Check = (value) => Number.isFinite(value);
+const isWholeNumber: Check = (value) => typeof value === 'string' && /^-?\d{1,16}$/.test(value);
 const optional =
   (check: Check): Check =>
   (value) =>
@@ -285,7 +300,14 @@ const usageChecks = listChecks<UsageDetails>({
   vendorCostNano: optional((cost) => isText(cost) && /^\d{1,30}$/.test(cost as string)),
 });
 
-const refillChecks = listChecks<RefillDetails>({ at: isTime, source: isText, code: optional(isText) });
+const refillChecks = listChecks<RefillDetails>({
+  at: isTime,
+  source: isText,
+  code: optional(isText),
+  note: optional(isText),
+  requestedNano: optional(isWholeNumber),
+  requestedFree: optional(isCount),
+});
 
 /** @returns why the event cannot be used; null if it can */
 function findDamage(

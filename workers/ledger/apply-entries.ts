@@ -2,10 +2,10 @@ import type { Applied, SumsChange, SumsDocument } from '../../shared/ledger/add-
 import { toDay } from '../../shared/ledger/days.ts';
 import {
   toLedgerDocument,
-  toRefillLog,
   type DailyStatDocument,
   type LedgerStore,
 } from '../../shared/ledger/ledger-store.ts';
+import { toRefillLog } from '../../shared/ledger/refill-rows.ts';
 import {
   allModels,
   type AccountSpendDocument,

@@ -36,6 +36,8 @@ export interface Routing {
   readonly onCallEnded?: (call: EndedCall) => void;
   /** Null or absent if calls are not traced. */
   readonly tracing?: Tracing | null;
+  /** Whether an operator has drained a model's route: it gets no further calls. By default, none is. */
+  readonly isDrained?: (model: string, route: CatalogRoute) => boolean;
 }
 
 /** A route's upstream and the target to call there. */
@@ -142,9 +144,15 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
   const failed = new FailedCalls(call);
   for (;;) {
     const askedAtMs = performance.now();
-    const slot = await acquireSlot(routing.limiter, call, failed.candidates, failed.remainingMs);
+    const open = withoutDrained(routing, call);
+    const slot = await acquireSlot(routing.limiter, open, failed.candidates, failed.remainingMs);
     const waitedMs = performance.now() - askedAtMs;
     if (slot === null) throw failed.lastError === null ? noCandidate() : toCallerError(failed.lastError);
+    // The route may have been drained while the call waited.
+    if (routing.isDrained?.(call.model, slot.candidate.route) === true) {
+      routing.limiter.release(slot, 'none');
+      continue;
+    }
     failed.startBudget();
     try {
       const outcome = await callOnce(routing, call, { slot, waitedMs }, failures);
@@ -162,6 +170,15 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
       call.signal.throwIfAborted();
     }
   }
+}
+
+/** @throws AppError `model_disabled` if all routes are drained */
+function withoutDrained<T>({ isDrained }: Routing, call: RouteCall<T>): RouteCall<T> {
+  if (isDrained === undefined) return call;
+  const routes = call.routes.filter((route) => !isDrained(call.model, route));
+  if (routes.length === call.routes.length) return call;
+  if (routes.length === 0) throw modelDisabled();
+  return { ...call, routes };
 }
 
 /** The failed calls of one request to its routes. */

@@ -1,5 +1,5 @@
-import { callRedis } from '../../shared/platform/redis/redis-client.ts';
-import type { AdminContext } from './command.ts';
+import { callRedis } from '../platform/redis/redis-client.ts';
+import type { AdminDeps } from './admin-deps.ts';
 
 /** Accounts that are checked together. */
 const pageSize = 500;
@@ -10,7 +10,7 @@ const pageSize = 500;
  * @returns null if no account has it
  */
 export async function findOwner(
-  { accounts, redis }: Pick<AdminContext, 'accounts' | 'redis'>,
+  { accounts, redis }: Pick<AdminDeps, 'accounts' | 'redis'>,
   keyOf: (accountId: string) => string,
 ): Promise<string | null> {
   let page: string[] = [];

@@ -1,13 +1,13 @@
-import { toRubNumber } from '../../shared/encoding/money.ts';
-import { parseBatch, type BatchRecord } from '../../shared/work/batches/batch-record.ts';
-import { batchStatuses } from '../../shared/contract/batch-terms.ts';
-import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
-import { CommandError } from './command.ts';
+import { toRubNumber } from '../encoding/money.ts';
+import { parseBatch, type BatchRecord } from '../work/batches/batch-record.ts';
+import { batchStatuses } from '../contract/batch-terms.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys } from '../platform/redis/redis-keys.ts';
+import { AppError } from '../contract/errors.ts';
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Describes a batch with everything in its record, for an operator. @throws CommandError if it has just been deleted */
+/** Describes a batch with everything in its record, for an operator. @throws AppError `not_found` if it has just been deleted */
 export async function describeBatch(redis: RedisClient, accountId: string, id: string): Promise<object> {
   const [fields, slices] = await Promise.all([
     callRedis(() => redis.hgetall(redisKeys.batch(accountId, id))),
@@ -55,8 +55,8 @@ export async function describeBatch(redis: RedisClient, accountId: string, id: s
   };
 }
 
-export const noLongerExists = (id: string): CommandError =>
-  new CommandError(`The batch ${id} no longer exists.`);
+export const noLongerExists = (id: string): AppError =>
+  new AppError('not_found', { message: `The batch ${id} no longer exists.` });
 
 const readNumber = (fields: Fields, name: string): number => Number(fields[name] ?? 0);
 

@@ -1,7 +1,7 @@
-import { hasBatchEnded, type BatchRecord, type BatchStatus } from '../../shared/work/batches/batch-record.ts';
-import { BatchStore } from '../../shared/work/batches/batch-store.ts';
-import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
+import { hasBatchEnded, type BatchRecord, type BatchStatus } from '../work/batches/batch-record.ts';
+import { BatchStore } from '../work/batches/batch-store.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
 import { readLatestMembers, type OwnedId } from './latest-members.ts';
 
 /** Batches of an account that are read together. */

@@ -1,4 +1,4 @@
-import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 
 /** Page size for each shard's list and for records. */
 const pageSize = 100;

@@ -1,35 +1,17 @@
-import { cancelJob, listWaitingLists } from '../../shared/work/jobs/end-job-scripts.ts';
-import { findTransition, type JobRecord } from '../../shared/work/jobs/job-record.ts';
-import { JobTurns } from '../../shared/work/jobs/job-turns-store.ts';
-import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
-import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
-import type { AdminContext } from './command.ts';
-import { readFailedJobs } from './failed-jobs.ts';
+import { cancelJob, listWaitingLists } from '../work/jobs/end-job-scripts.ts';
+import { JobTurns } from '../work/jobs/job-turns-store.ts';
+import type { QueueName } from '../work/queue/job-kinds.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
 
 /** Number of jobs read in one step. */
 const pageSize = 500;
-
-/** Yields durable jobs that failed within the last day, latest first. */
-export async function* listFailedJobs({ redis }: AdminContext, queue: QueueName): AsyncGenerator<object> {
-  for await (const job of readFailedJobs(redis, queue)) yield describe(job);
-}
-
-const describe = (job: JobRecord): object => ({
-  id: job.id,
-  account: job.accountId,
-  model: job.model,
-  code: job.error?.code ?? null,
-  message: job.error?.message ?? null,
-  attempts: job.attempts,
-  ended_at: new Date(findTransition(job, 'failed') ?? 0).toISOString(),
-});
 
 /**
  * Cancels and refunds all waiting durable jobs of a queue.
  * @returns how many there were
  */
-export async function drainJobs({ redis }: AdminContext, queue: QueueName): Promise<number> {
+export async function drainJobs(redis: RedisClient, queue: QueueName): Promise<number> {
   const turns = new JobTurns(redis);
   let drained = 0;
   for (let shard = 0; shard < shardCount; shard++) {

@@ -1,4 +1,4 @@
-import type { CandidateState } from '../../shared/routing/route-state-store.ts';
+import type { CandidateState } from '../routing/route-state-store.ts';
 
 /** Describes why a candidate is currently not called for any account. Returns null if it can be called. */
 export function describeStop({ cooldown, breaker, pauseMs }: CandidateState): string | null {

@@ -1,7 +1,7 @@
-import { releaseReservation } from '../../shared/work/settlement/settle-script.ts';
-import { createDrainedError } from '../../shared/work/queue/drained-request.ts';
-import { lanes } from '../../shared/work/queue/fair-share.ts';
-import { isResponseStored, type AdmittedRequest } from '../../shared/money/admitted-request.ts';
+import { releaseReservation } from '../work/settlement/settle-script.ts';
+import { createDrainedError } from '../work/queue/drained-request.ts';
+import { lanes } from '../work/queue/fair-share.ts';
+import { isResponseStored, type AdmittedRequest } from '../money/admitted-request.ts';
 import {
   bullQueues,
   listRequests,
@@ -10,12 +10,12 @@ import {
   type ImageJob,
   type QueueItem,
   type QueueName,
-} from '../../shared/work/queue/job-kinds.ts';
-import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
-import { takeReady } from '../../shared/work/queue/ready-queue.ts';
-import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { encodeLastError } from '../../shared/work/replies/error-payload.ts';
-import { StoredFramesStore } from '../../shared/work/replies/stored-frames-store.ts';
+} from '../work/queue/job-kinds.ts';
+import { openBullQueue } from '../work/queue/open-bull-queue.ts';
+import { takeReady } from '../work/queue/ready-queue.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { encodeLastError } from '../work/replies/error-payload.ts';
+import { StoredFramesStore } from '../work/replies/stored-frames-store.ts';
 
 /** Number of requests read in one step. */
 const pageSize = 500;

@@ -1,9 +1,9 @@
-import { toRubNumber } from '../../shared/encoding/money.ts';
-import { mapBounded } from '../../shared/platform/runtime/map-bounded.ts';
-import { formatDevice } from '../../shared/account-area/user-agent.ts';
-import type { AuditEvent, WebLink, WebSession, WebUser } from '../../shared/account-area/web-models.ts';
-import { SignupGrantStore, type SignupDecision } from '../../shared/accounts/signup-grant-store.ts';
-import type { AdminContext } from './command.ts';
+import { toRubNumber } from '../encoding/money.ts';
+import { mapBounded } from '../platform/runtime/map-bounded.ts';
+import { formatDevice } from '../account-area/user-agent.ts';
+import type { AuditEvent, WebLink, WebSession, WebUser } from '../account-area/web-models.ts';
+import { SignupGrantStore, type SignupDecision } from '../accounts/signup-grant-store.ts';
+import type { AdminDeps } from './admin-deps.ts';
 
 export function describeUser(user: WebUser) {
   return {
@@ -19,7 +19,7 @@ export function describeUser(user: WebUser) {
 }
 
 /** Describes a user with the user's accounts, sessions and latest events. */
-export async function describeUserInFull(context: AdminContext, user: WebUser, maxEvents: number) {
+export async function describeUserInFull(context: AdminDeps, user: WebUser, maxEvents: number) {
   const { sessions, audit, links } = context.web;
   const [linked, openSessions, events, grant] = await Promise.all([
     links.list(user._id),
@@ -48,7 +48,7 @@ function describeGrant({ denialReason, at, accountId, balanceNano, freeRequests 
 }
 
 /** Describes linked accounts, oldest link first. Keys are masked as in the user's own lists. */
-async function describeLinkedAccounts({ accounts, hotAccounts }: AdminContext, links: readonly WebLink[]) {
+async function describeLinkedAccounts({ accounts, hotAccounts }: AdminDeps, links: readonly WebLink[]) {
   const documents = await accounts.findByIds(links.map(({ accountId }) => accountId));
   const keys = new Map(documents.map(({ _id, keyMasked }) => [_id, keyMasked]));
   return await mapBounded(links, 8, async ({ _id, accountId, label }) => {

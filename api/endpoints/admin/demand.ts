@@ -3,12 +3,12 @@ import { summarizeQueue, toSeconds, type DemandSums } from '../../../shared/work
 import { queueNames, type QueueName } from '../../../shared/work/queue/job-kinds.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticateMetrics } from '../../http/middleware/authenticate-metrics.ts';
+import { authenticateDemand } from './authenticate-admin.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 
 export const getDemand = defineEndpoint(
   operations.getDemand,
-  [beginInTurns, authenticateMetrics],
+  [beginInTurns, authenticateDemand],
   ({ demand }) =>
     async (context) => {
       const current = await demand.get();

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
-import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
-import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
-import { sendControl } from '../../shared/work/replies/worker-control.ts';
+import { WorkerRegistryStore } from '../work/queue/worker-registry-store.ts';
+import type { QueueName } from '../work/queue/job-kinds.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys } from '../platform/redis/redis-keys.ts';
+import { sendControl } from '../work/replies/worker-control.ts';
 
 /** A live worker replies within milliseconds. */
 const replyTimeoutMs = 3_000;
