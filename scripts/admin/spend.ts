@@ -1,6 +1,11 @@
 import { addDays, readDay, toDay } from '../../shared/ledger/days.ts';
 import { presentSpend, writeSpendCsv } from '../../shared/ledger/present-spend.ts';
-import { spendDimensions, type SpendDimension, type SpendRow } from '../../shared/ledger/sum-spend.ts';
+import {
+  defaultSpendDays,
+  spendDimensions,
+  type SpendDimension,
+  type SpendRow,
+} from '../../shared/ledger/sum-spend.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { PlainText, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
@@ -19,13 +24,11 @@ export const spendVerbs: Record<string, AdminVerb> = {
   },
 };
 
-const defaultDays = 30;
-
 async function sumSpend(context: AdminContext): Promise<unknown> {
   const { ledger, options, flags } = context;
   const { account, model } = options;
   const until = readDayOption(options, 'until') ?? toDay(new Date());
-  const since = readDayOption(options, 'since') ?? addDays(until, 1 - defaultDays);
+  const since = readDayOption(options, 'since') ?? addDays(until, 1 - defaultSpendDays);
   if (since > until) throw new UsageError(`--since ${since} must not be after --until ${until}.`);
   const by = readDimensions(options['by'] ?? spendDimensions.join(','));
   const accountId = account === undefined ? undefined : await findAccountId(context, account);

@@ -33,6 +33,8 @@ export const spendSums = [
 ] as const satisfies readonly (keyof SpendSums)[];
 
 export const spendDimensions = ['account', 'model', 'day'] as const;
+/** How many days are summed unless a request says it. */
+export const defaultSpendDays = 30;
 export type SpendDimension = (typeof spendDimensions)[number];
 
 /** Sums by some dimensions. The others are null. */

@@ -109,6 +109,7 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'getAdminBatch',
   'cancelAdminBatch',
   'retryAdminBatch',
+  'getAdminRequest',
   'getUser',
   'banUser',
   'unbanUser',

@@ -23,6 +23,7 @@ import {
   startAdminSession,
   unbanUser,
 } from './operators.ts';
+import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
   drainUpstream,
   listAdminModels,
@@ -76,6 +77,9 @@ export const adminOperations = {
   getAdminBatch,
   cancelAdminBatch,
   retryAdminBatch,
+  listAdminRequests,
+  getAdminRequest,
+  getSpend,
   listUsers,
   getUser,
   banUser,

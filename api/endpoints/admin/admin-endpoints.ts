@@ -18,6 +18,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
+import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
   drainUpstream,
   listAdminModels,
@@ -72,6 +73,9 @@ export const adminEndpoints = {
   getAdminBatch,
   cancelAdminBatch,
   retryAdminBatch,
+  listAdminRequests,
+  getAdminRequest,
+  getSpend,
   listUsers,
   getUser,
   banUser,
