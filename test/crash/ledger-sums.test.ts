@@ -10,8 +10,8 @@ import { waitFor } from '../support/wait-for.ts';
 import { startRole } from '../support/worker-process.ts';
 
 /** More than fit in several batches of the ledger. */
-const requests = 4_000;
-const deaths = 4;
+const requests = 2_400;
+const deaths = 3;
 const day = '2026-11-21';
 const at = Date.UTC(2026, 10, 21, 12);
 
@@ -40,7 +40,7 @@ test('sums by account, model and day are exact after workers were killed while t
       return rows > before || rows === requests;
     });
     // Somewhere in a batch: between its rows and its sums, or between two of these.
-    await delay(death * 3);
+    await delay(death * 4);
     await worker.kill();
   }
   await startRole(t, 'worker', stack.env);
