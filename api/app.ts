@@ -33,7 +33,9 @@ import { deleteJobResponse } from './endpoints/jobs/job-response.ts';
 import { cancelJob, cancelJobByPost, getJob, listJobs } from './endpoints/jobs/jobs.ts';
 import { getModel, listModels } from './endpoints/public/models.ts';
 import { listServers } from './endpoints/public/servers.ts';
-import { getDemand } from './endpoints/operator/demand.ts';
+import { adminEndpoints } from './endpoints/admin/admin-endpoints.ts';
+import { hideAdmin } from './endpoints/admin/authenticate-admin.ts';
+import { getDemand } from './endpoints/admin/demand.ts';
 import { getMetrics } from './endpoints/operator/metrics.ts';
 import { getLiveness, getReadiness } from './endpoints/operator/probes.ts';
 import { getHealth } from './endpoints/public/system.ts';
@@ -146,6 +148,7 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   getReadiness,
   getMetrics,
   getDemand,
+  ...adminEndpoints,
   getDescription,
   getDocs,
 };
@@ -209,6 +212,7 @@ export function createApp(services: Services, queueBoard: ApiMiddleware | null =
   app.use(checkHead);
   app.use(rejectDoubledSlash);
   if (queueBoard !== null) app.use(queueBoard);
+  app.use(hideAdmin(services));
   app.use(rejectMethodOfFixedPath);
   app.use(serveFixedPaths(served));
   app.use(router.routes());

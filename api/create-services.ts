@@ -18,6 +18,8 @@ import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
 import { StatsCache } from './endpoints/public/stats-cache.ts';
 import type { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
+import { AdminTokenStore } from '../shared/admin/admin-token-store.ts';
+import { AdminAccess } from './admin/admin-access.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
 import { KeyAccessCache } from './admission/key-access-cache.ts';
 import { RecentRejections } from './admission/recent-rejections.ts';
@@ -86,6 +88,7 @@ export function createServices(parts: ServicesParts): RunningServices {
   const documents = new DocumentReader(log);
   const unfinished = new Set<Promise<void>>();
   const redisTurns = new FairBudget({ capacity: maxRedisTurns });
+  const limits = new Limits(redis, config.masterKey);
   const services: Services = {
     ...dispatch,
     config,
@@ -124,10 +127,12 @@ export function createServices(parts: ServicesParts): RunningServices {
         quota: new GrantQuota(redis, config),
         store: new SignupGrantStore(mongo.db),
       }),
-      limits: new Limits(redis, config.masterKey),
+      limits,
       mails,
       unfinished,
     },
+    admin: new AdminAccess({ config, redis, store: new AdminTokenStore(mongo.db, redis), limits, log }),
+    ledger,
     history: new HistoryStore(ledger, redis),
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes }),
     uploadMemory: new FairBudget({

@@ -13,6 +13,7 @@ const start = async () => {
   await import('../shared/stores/open-stores.ts');
   await import('./create-services.ts');
   await import('./endpoints/chat/chat.ts');
+  await import('./endpoints/admin/admin-endpoints.ts');
   await import('./app.ts');
   const { startApi } = await import('./server.ts');
   return { running: await startApi(config, process.env, log, {}, joinProcessGroup()), log };

@@ -105,6 +105,12 @@ export async function startApi(
     },
     log,
   });
+  const onTokenChange = (): void => services.admin.tokens.invalidate();
+  subscriber.listen(redisChannels.adminTokens, {
+    onMessage: onTokenChange,
+    onLost: onTokenChange,
+    onRestored: onTokenChange,
+  });
   const queueBoard = await openBoard(services);
   const connections = createConnections(services, options, queueBoard?.middleware ?? null);
   warnOfHiddenCallers(config, log);
@@ -148,11 +154,12 @@ export async function startApi(
 }
 
 /** Loads the packages of the board only if somebody may see it. */
-async function openBoard({ config, redis }: Services): Promise<QueueBoard | null> {
+async function openBoard({ admin, config, redis }: Services): Promise<QueueBoard | null> {
   const { adminToken, publicUrl } = config;
   if (adminToken === null) return null;
   const { openQueueBoard } = await import('./queue-board/queue-board.ts');
-  return await openQueueBoard({ redis, adminToken, publicUrl });
+  const { wrongTokens } = admin;
+  return await openQueueBoard({ redis, adminToken, wrongTokens, publicUrl });
 }
 
 function createConnections(

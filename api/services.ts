@@ -21,6 +21,8 @@ import type { StatsCache } from './endpoints/public/stats-cache.ts';
 import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
 import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
+import type { LedgerStore } from '../shared/ledger/ledger-store.ts';
+import type { AdminAccess } from './admin/admin-access.ts';
 import type { FundedAccounts } from './admission/funded-accounts.ts';
 import type { KeyAccessCache } from './admission/key-access-cache.ts';
 import type { RecentRejections } from './admission/recent-rejections.ts';
@@ -98,6 +100,9 @@ export interface Services extends Dispatch {
   readonly unpaidTime: UnpaidTime;
   readonly codes: RefillCodeStore;
   readonly web: WebServices;
+  /** Who calls the admin API. */
+  readonly admin: AdminAccess;
+  readonly ledger: LedgerStore;
   readonly history: HistoryStore;
   /**
    * Memory for request bodies, by account. Large bodies occupy it until their responses are sent, others until they

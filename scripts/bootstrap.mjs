@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { findBrowser, installBrowser } from './bootstrap/browser-program.mjs';
 import { build, isBuilt } from './bootstrap/build.mjs';
 import { withLock } from './bootstrap/lock.mjs';
+import { fetchMongod } from './bootstrap/mongod-program.mjs';
 import { installPackages, isInstalled } from './bootstrap/packages.mjs';
 import { SetupError, root, say, signalPrograms } from './bootstrap/processes.mjs';
 import { fetchPrometheus, findPrometheus } from './bootstrap/prometheus-program.mjs';
@@ -70,6 +71,11 @@ async function main([command, ...args]) {
   process.chdir(root);
   process.on('SIGINT', exitOnSignal).on('SIGTERM', exitOnSignal);
   await prepare(command);
+  if (command === 'bench' && args.includes('requests')) {
+    const { path, reason } = await fetchMongod();
+    if (path === null) say(reason);
+    else process.env.TEST_MONGOD_BIN = path;
+  }
   const runTestCommand = testRunners[command];
   if (runTestCommand !== undefined) {
     process.exitCode = (await runTestCommand(args)) ? 0 : 1;

@@ -71,6 +71,7 @@ export function createJobDeps(
     tally,
     onCallEnded: (call) => callMetrics.note(call),
     tracing,
+    isDrained: (id, route) => catalog.isDrained({ id }, route),
   };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);

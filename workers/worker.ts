@@ -33,6 +33,7 @@ import { countHeldWork } from './maintenance/count-held-work.ts';
 import { cancelWaiting, type DrainRequest } from './maintenance/cancel-waiting.ts';
 import { startHeartbeat } from './maintenance/heartbeat.ts';
 import { startMaintenance } from './maintenance/start-maintenance.ts';
+import { testModel } from './runs/test-model.ts';
 import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
 import type { Subscriber } from '../shared/platform/redis/subscriber-client.ts';
 import type { ControlMessage } from '../shared/work/replies/worker-control.ts';
@@ -104,6 +105,8 @@ export async function startWorker(
       else if (control.action === 'cancel-job') jobs?.cancel(control.jobId);
       else if (control.action === 'check-batches') jobs?.checkBatches();
       else if (control.action === 'drain') drain(control);
+      else if (control.action === 'test-model')
+        runInBackground(testModel(dependencies, control), 'testing a model', log);
       else runs.control(control);
     },
     onJobsAdded: (queue) => jobs?.wake(queue),

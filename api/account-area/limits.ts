@@ -96,6 +96,13 @@ export const webLimits = {
     party: 'network',
     counted: 'incorrect API keys entered from one network',
   },
+  'wrong-admin-tokens-network': {
+    limit: 100,
+    windowSeconds: hour,
+    party: 'network',
+    counted: 'wrong tokens of the admin API from one network',
+    siteFactor: guessingSiteFactor,
+  },
   'first-accounts-network': {
     limit: 100,
     windowSeconds: day,

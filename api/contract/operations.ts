@@ -17,6 +17,7 @@ import {
   retrieveFile,
 } from './batch-files.ts';
 import { getFile } from './files.ts';
+import { adminOperations } from './admin/admin-operations.ts';
 import { getDemand } from './demand.ts';
 import { getLiveness, getMetrics, getReadiness } from './probes.ts';
 import { createImage, editImage } from '../../shared/contract/images.ts';
@@ -147,6 +148,7 @@ export const operations = {
   getReadiness,
   getMetrics,
   getDemand,
+  ...adminOperations,
   getDescription,
   getDocs,
 } as const;

@@ -45,6 +45,8 @@ export const refillLogsExample: OperationExample = {
         refill_code_redeemed: '7KQM-9XFD-3TRW-M8PA-2VBH',
         balance_added: '50',
         free_requests_added: 0,
+        source: 'code',
+        note: null,
       },
     ],
   },

@@ -127,10 +127,21 @@ export const redeemCode = defineOperation({
 
 export const RefillLog = Type.Object(
   {
-    created_at: Type.String({ format: 'date-time', description: 'When the code was redeemed, in UTC.' }),
-    refill_code_redeemed: Type.String({ description: 'The code, as issued.' }),
-    balance_added: Type.String({ description: 'The amount added, in roubles, as a decimal string.' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the balance was refilled, in UTC.' }),
+    refill_code_redeemed: Type.String({
+      description: 'The code, as issued; empty for a refill without a code.',
+    }),
+    balance_added: Type.String({
+      description:
+        'The amount added, in roubles, as a decimal string. A correction that took money has a minus.',
+    }),
     free_requests_added: Type.Integer(),
+    source: StringEnum(['operator', 'code', 'signup'], {
+      description:
+        'Where the amount came from: the `operator` of the service, a redeemed `code`, or the sign-up. The balance that an ' +
+        'account begins with is one refill.',
+    }),
+    note: Nullable(Type.String({ description: 'What the operator noted.' })),
   },
   { title: 'RefillLog' },
 );
@@ -145,7 +156,7 @@ export type RefillLogQuery = Static<typeof RefillLogQuery>;
 export const listRefillLogs = defineOperation({
   operationId: 'listRefillLogs',
   tag: 'Users',
-  summary: 'List the refill codes that the account has redeemed',
+  summary: 'List the refills of the account',
   method: 'get',
   path: '/users/refill_logs',
   auth: 'key',

@@ -19,7 +19,12 @@ export function buildDescription(operations: readonly Operation[], serverUrl: st
     const item = (paths[fullPathOf(operation)] ??= {});
     item[operation.method] = describeOperation(operation, components);
   }
-  const used = new Set(ordered.flatMap(listSecurity).map((one) => securitySchemes[one].name));
+  const used = new Set(
+    ordered
+      .flatMap(listSecurity)
+      .flat()
+      .map((one) => securitySchemes[one].name),
+  );
   const schemes = Object.values(securitySchemes).filter(({ name }) => used.has(name));
   return {
     openapi: '3.1.1',

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { TSchema } from 'typebox';
 import {
+  changesAsOperator,
   defaultBodyLimitBytes,
   needsCsrfToken,
   type AdditionalResponse,
@@ -46,6 +47,27 @@ export const securitySchemes = {
         'named `__Host-mg_session`.',
     },
   },
+  admin: {
+    name: 'adminToken',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description:
+        'The operator’s `ADMIN_TOKEN`, or a token that `admin token create` or `POST /v1/admin/tokens` made, sent as ' +
+        '`Authorization: Bearer <token>`.',
+    },
+  },
+  adminSession: {
+    name: 'adminSession',
+    scheme: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'mg_admin',
+      description:
+        'A session that `POST /v1/admin/session` started. If the service is accessed over https, the cookie is named ' +
+        '`__Host-mg_admin`.',
+    },
+  },
   refresh: {
     name: 'webRefresh',
     scheme: {
@@ -62,15 +84,27 @@ export const securitySchemes = {
       type: 'apiKey',
       in: 'header',
       name: 'X-CSRF-Token',
-      description: 'The `csrf_token` of the last sign-in or refresh of the session.',
+      description:
+        'The `csrf_token` of the last sign-in or refresh of the session, or of the start of the admin session.',
     },
   },
 } as const;
 
-/** Lists the security schemes that a call must satisfy. All of them are required. */
-export function listSecurity(operation: Operation): (keyof typeof securitySchemes)[] {
-  if (operation.auth === 'none') return [];
-  return needsCsrfToken(operation) ? [operation.auth, 'csrf'] : [operation.auth];
+type SchemeName = keyof typeof securitySchemes;
+
+/** Lists the security schemes that a call must satisfy, in one or more alternatives. */
+export function listSecurity(operation: Operation): SchemeName[][] {
+  const { auth, acceptsRefreshCookie } = operation;
+  switch (auth) {
+    case 'none':
+      return [];
+    case 'admin':
+      return [['admin'], changesAsOperator(operation) ? ['adminSession', 'csrf'] : ['adminSession']];
+    default: {
+      const usual: SchemeName[] = needsCsrfToken(operation) ? [auth, 'csrf'] : [auth];
+      return acceptsRefreshCookie === true ? [usual, ['refresh']] : [usual];
+    }
+  }
 }
 
 const json = 'application/json';
@@ -100,14 +134,10 @@ export function describeOperation(operation: Operation, components: SchemaCompon
   };
 }
 
-function describeSecurity(operation: Operation): Record<string, string[]>[] {
-  const schemeNames = listSecurity(operation);
-  if (schemeNames.length === 0) return [];
-  const schemes = Object.fromEntries(schemeNames.map((one) => [securitySchemes[one].name, []]));
-  return operation.acceptsRefreshCookie === true
-    ? [schemes, { [securitySchemes.refresh.name]: [] }]
-    : [schemes];
-}
+const describeSecurity = (operation: Operation): Record<string, string[]>[] =>
+  listSecurity(operation).map((names) =>
+    Object.fromEntries(names.map((name) => [securitySchemes[name].name, []])),
+  );
 
 function describeParameters(operation: Operation, components: SchemaComponents): ParameterObject[] {
   const { path, pathParameters, query, example } = operation;

@@ -7,6 +7,7 @@ import {
 import { errorKinds, type ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { cancelledJobStatus, errorKind } from '../../shared/contract/errors.ts';
 import {
+  changesAsOperator,
   isAccountOperation,
   changesUserData,
   isWebOperation,
@@ -29,6 +30,12 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
     add('invalid_api_key', 'account_banned', 'address_not_allowed', 'key_expired', 'service_unavailable');
   if (isAccountOperation(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'metrics') add('invalid_api_key');
+  if (operation.auth === 'admin') {
+    add('invalid_api_key', 'forbidden', 'not_found', 'too_many_attempts');
+    add('rate_limit_exceeded', 'service_unavailable');
+    if (changesAsOperator(operation)) add('csrf_failed', 'origin_refused');
+    if (operation.pathParameters !== undefined) add('validation_failed');
+  }
   if (operation.auth === 'web' || operation.auth === 'refresh') add('unauthenticated', 'service_unavailable');
   if (needsCsrfToken(operation)) add('csrf_failed');
   if (changesUserData(operation)) add('too_many_attempts');
@@ -50,7 +57,7 @@ export function describeErrors(
   // 408 is for a body that arrives too slowly. HTTP's other special statuses are not specific to an operation.
   if (takesBody(operation)) errors.push({ code: 'deadline_exceeded', status: 408 });
   // For a request that its Idempotency-Key attaches to an existing job.
-  if (operation.errors.includes('idempotency_conflict'))
+  if (operation.errors.includes('idempotency_conflict') && operation.requiresIdempotencyKey !== true)
     errors.push({ code: 'job_cancelled', status: cancelledJobStatus });
   if (operation.servesRanges === true) {
     errors.push({ code: 'validation_failed', status: 412 }, { code: 'validation_failed', status: 416 });

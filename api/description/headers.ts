@@ -59,8 +59,8 @@ export const responseHeaders = {
   },
   'idempotent-replayed': {
     description:
-      '`true`: this is the response to an earlier request with the same Idempotency-Key. `x-request-id` is the id of that ' +
-      'request.',
+      '`true`: this is the response to an earlier request with the same Idempotency-Key. If that called a model, ' +
+      '`x-request-id` is its id.',
     schema: { type: 'string' },
   },
   'retry-after': {
@@ -176,8 +176,7 @@ export function headersOf(operation: Operation, status: number): Record<string, 
   if (status === 429 || (status === 503 && !isAdditional(operation, status))) names.push('retry-after');
   if (status === 502 && callsModel) names.push('retry-after');
   if ((status === 429 && isCounted) || (status === 502 && callsModel)) names.push('retry-after-ms');
-  if (status === 401 && (operation.auth === 'key' || operation.auth === 'metrics'))
-    names.push('www-authenticate');
+  if (status === 401 && ['key', 'metrics', 'admin'].includes(operation.auth)) names.push('www-authenticate');
   if (operation.setsCookies === true && status < 300) names.push('set-cookie');
   if (status === 409 || (callsModel && status >= 500)) names.push('x-should-retry');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -306,9 +305,23 @@ const fileHeaders: readonly ParameterObject[] = [
   ),
 ];
 
+/** A key that is kept for ever. */
+const permanentKey: ParameterObject = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: true,
+  description:
+    'A printable ASCII string of your choice that identifies this change for ever. A call with a key that was used before ' +
+    'changes nothing and returns the same response, with `idempotent-replayed: true`. The same key with other amounts ' +
+    `returns ${errorKinds.idempotency_conflict.status} \`idempotency_conflict\`.`,
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+  example: 'invoice-1742',
+};
+
 export function requestHeaders(operation: Operation): ParameterObject[] {
   if (respondsAsStream(operation)) return [lastEventId];
   if (operation.servesRanges === true) return [...fileHeaders];
+  if (operation.requiresIdempotencyKey === true) return [permanentKey];
   if (!acceptsIdempotencyKey(operation)) return [];
   return [
     {

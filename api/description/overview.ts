@@ -39,6 +39,8 @@ export const tagDescriptions: Record<Tag, string> = {
     'The accounts that a user of the account area has linked: balances, refills, request history and keys. Revealing or ' +
     'replacing a key and unlinking an account require an emailed code.',
   Admin:
-    'For the operator and the programs that run the gateway. The operator’s token is needed, not an API key.',
+    'For the operator and the programs that run the gateway. A token of the operator is needed, not an API key. Tokens with ' +
+    'the scope `read` only read; those with `billing` also create accounts, credits and codes; those with `all` do everything. ' +
+    'All paths except `/v1/admin/demand` are unknown while there is no token.',
   System: 'Health, statistics and settings of the service, and this API reference. No key is needed.',
 };

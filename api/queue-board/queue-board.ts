@@ -13,6 +13,8 @@ import { stripTrailing } from '../../shared/platform/runtime/strip-trailing.ts';
 import { bullQueues } from '../../shared/work/queue/job-kinds.ts';
 import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
 import { webhookQueueName } from '../../shared/work/webhook-delivery.ts';
+import type { WrongTokens } from '../admin/wrong-tokens.ts';
+import { callerNetwork } from '../http/callers/caller-network.ts';
 import { beginInTurns } from '../http/middleware/begin-in-turns.ts';
 import { meterWork } from '../http/middleware/meter-work.ts';
 import type { ApiContext, ApiMiddleware, RequestState } from '../http/request/context.ts';
@@ -35,6 +37,8 @@ const fileCacheControl = 'private, max-age=3600';
 export interface QueueBoardOptions {
   readonly redis: RedisClient;
   readonly adminToken: string;
+  /** Counts wrong tokens by network. */
+  readonly wrongTokens: Pick<WrongTokens, 'check' | 'count'>;
   /** Null if there is none. Its path comes before that of the board in a browser. */
   readonly publicUrl: string | null;
 }
@@ -52,6 +56,7 @@ export interface QueueBoard {
 export async function openQueueBoard({
   redis,
   adminToken,
+  wrongTokens,
   publicUrl,
 }: QueueBoardOptions): Promise<QueueBoard> {
   const queues = queueNames.map((name) => openBullQueue<BoardItem>(name, redis));
@@ -73,7 +78,9 @@ export async function openQueueBoard({
   const router = await createBoardRouter(server, publicUrl);
   const operationId = 'queueBoard';
   const serve = compose(
-    [beginInTurns(null, { operationId }), authenticate(adminToken), rejectWrites, router].map(meterWork),
+    [beginInTurns(null, { operationId }), authenticate(adminToken, wrongTokens), rejectWrites, router].map(
+      meterWork,
+    ),
   );
   return {
     middleware: (context, next) =>
@@ -86,7 +93,7 @@ export async function openQueueBoard({
 
 const isBoardPath = (path: string): boolean => path === boardPath || path.startsWith(`${boardPath}/`);
 
-function authenticate(adminToken: string): ApiMiddleware {
+function authenticate(adminToken: string, wrongTokens: QueueBoardOptions['wrongTokens']): ApiMiddleware {
   return async (context, next) => {
     context.set({
       'cache-control': 'no-store',
@@ -96,7 +103,11 @@ function authenticate(adminToken: string): ApiMiddleware {
       'cross-origin-resource-policy': 'same-origin',
     });
     const { authorization = '' } = context.req.headers;
-    if (!hasBearerToken(authorization, adminToken) && !hasPassword(authorization, adminToken)) {
+    const isRight = hasBearerToken(authorization, adminToken) || hasPassword(authorization, adminToken);
+    if (isRight) await wrongTokens.check(callerNetwork(context.ip));
+    else {
+      // Browsers first ask without a token.
+      if (authorization !== '') await wrongTokens.count(callerNetwork(context.ip));
       throw new AppError('invalid_api_key', {
         message:
           'The admin token is missing or wrong. Send it as "Authorization: Bearer <ADMIN_TOKEN>", or sign in with any user name and the token as the password.',

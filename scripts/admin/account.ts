@@ -1,13 +1,19 @@
-import { randomUUID } from 'node:crypto';
-import { changeAccount } from '../../shared/accounts/change-account.ts';
-import type { AccountChange, AccountDocument } from '../../shared/accounts/account-store.ts';
+import type { AccountChange } from '../../shared/accounts/account-store.ts';
 import { maxQueuedJobsBound, maxWeight } from '../../shared/accounts/job-settings.ts';
-import { replaceKey } from '../../shared/accounts/replace-key.ts';
-import { resetUnknownCodes } from '../../shared/accounts/unknown-code-script.ts';
-import { runRefill } from '../../shared/accounts/refill-script.ts';
-import type { HotAccount } from '../../shared/accounts/hot-account-store.ts';
-import { createRefillEvent } from '../../shared/ledger/usage-event.ts';
-import { maxBalanceNano, toRubNumber } from '../../shared/encoding/money.ts';
+import {
+  banAccount,
+  createAccount,
+  describeAccount,
+  describePage,
+  rotateKey,
+  showAccount,
+  unbanAccount,
+  updateAccount,
+} from '../../shared/admin/accounts.ts';
+import { creditAccount } from '../../shared/admin/credits.ts';
+import { readPages } from '../../shared/admin/page.ts';
+import { searchAccounts } from '../../shared/admin/search-accounts.ts';
+import { toRubNumber } from '../../shared/encoding/money.ts';
 import { WebhookSecretStore } from '../../shared/work/webhook-secret-store.ts';
 import {
   readInteger,
@@ -20,6 +26,7 @@ import {
 import { presentSettings } from '../../shared/accounts/present-settings.ts';
 import { updateOptions, updateSettings } from './account-update.ts';
 import { findAccountId, noSuchAccount } from './find-account.ts';
+import { listRequests, requestColumns, requestListOptions, requestListUsage } from './list-requests.ts';
 
 export const accountVerbs: Record<string, AdminVerb> = {
   create: {
@@ -27,29 +34,43 @@ export const accountVerbs: Record<string, AdminVerb> = {
     help: 'creates an account with this balance in roubles, and prints its API key',
     positionals: 0,
     options: ['balance', 'free-requests', 'rpm', 'type'],
-    run: createAccount,
+    run: create,
   },
   show: {
     usage: '<account>',
     help: 'shows its balance and limits, why it is banned, and the account area user who has linked it',
     positionals: 1,
     options: [],
-    run: showAccount,
+    run: show,
   },
-  list: { usage: '', help: 'lists all accounts', positionals: 0, options: [], run: listAccounts },
-  credit: {
-    usage: '<account> [--balance 5] [--free-requests 1]',
-    help: 'adds roubles, free requests or both; a negative number subtracts them',
+  list: {
+    usage: '[--search anna]',
+    help: 'lists all accounts, oldest first; --search those whose id, or a word of whose name, address or note, begins with this',
+    positionals: 0,
+    options: ['search'],
+    run: listAccounts,
+  },
+  logs: {
+    usage: `<account> ${requestListUsage}`,
+    help: 'lists its latest requests, with the upstream, the attempts and the reasons of vendors',
     positionals: 1,
-    options: ['balance', 'free-requests'],
-    run: creditAccount,
+    options: requestListOptions,
+    columns: requestColumns,
+    run: async (context) => await listRequests(context, await findAccountId(context)),
+  },
+  credit: {
+    usage: '<account> [--balance 5] [--free-requests 1] [--note "invoice 17"] [--key invoice-17]',
+    help: 'adds roubles, free requests or both; a negative number subtracts them; the owner sees --note; repeated with the same --key, it credits once',
+    positionals: 1,
+    options: ['balance', 'free-requests', 'note', 'key'],
+    run: credit,
   },
   limit: {
     usage: '<account> [--rpm 60] [--max-queued-jobs 10000] [--weight 1]',
     help: 'sets requests per minute, maximum unfinished jobs (0: none), and the weight of its jobs in the queue, 1 to 100',
     positionals: 1,
     options: ['rpm', 'max-queued-jobs', 'weight'],
-    run: limitAccount,
+    run: limit,
   },
   update: {
     ...updateOptions,
@@ -60,15 +81,15 @@ export const accountVerbs: Record<string, AdminVerb> = {
     help: 'refuses its requests, and ends those in flight',
     positionals: 1,
     options: ['reason'],
-    run: banAccount,
+    run: ban,
   },
-  unban: { usage: '<account>', help: 'lifts a ban', positionals: 1, options: [], run: unbanAccount },
+  unban: { usage: '<account>', help: 'lifts a ban', positionals: 1, options: [], run: unban },
   'rotate-key': {
     usage: '<account>',
     help: 'immediately replaces its API key, and prints the new one',
     positionals: 1,
     options: [],
-    run: rotateKey,
+    run: rotate,
   },
   'webhook-secret': {
     usage: '<account> [--rotate]',
@@ -80,57 +101,22 @@ export const accountVerbs: Record<string, AdminVerb> = {
   },
 };
 
-/**
- * An account as shown to operators.
- * @param stored what only MongoDB has: who it belongs to, and the ban reason. Null for a new account
- */
-function describeAccount(account: HotAccount, stored: AccountDocument | null) {
-  return {
-    id: account.id,
-    user_type: account.userType,
-    balance: toRubNumber(account.balanceNano),
-    total_balance_added: toRubNumber(account.totalAddedNano),
-    free_requests: account.freeRequests,
-    requests_per_minute: account.requestsPerMinute,
-    max_queued_jobs: account.maxQueuedJobs,
-    weight: account.weight,
-    last_used_at: account.lastUsedAt?.toISOString() ?? null,
-    banned: account.banned,
-    ban_reason: account.banned ? (stored?.banReason ?? null) : null,
-    created_at: account.createdAt.toISOString(),
-    ...presentSettings(stored, account.restrictions),
-  };
-}
-
-/** Creates an account with the money and limits given in the options. */
-export async function createAccount({
-  accounts,
-  hotAccounts,
-  redis,
-  config,
-  options,
-}: Pick<AdminContext, 'accounts' | 'hotAccounts' | 'redis' | 'config' | 'options'>) {
+async function create(context: AdminContext) {
+  const { options, config, trail } = context;
   const amountNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
   const requestsPerMinute = readInteger(options, 'rpm', config.defaultRpm, 1, 1_000_000);
   if (amountNano < 0n) throw new UsageError('--balance must not be negative.');
-  if (amountNano > maxBalanceNano) throw new CommandError('A balance cannot exceed 9 000 000 roubles.');
-  const { id, apiKey } = await accounts.create({ userType: options['type'] ?? 'default', requestsPerMinute });
-  await hotAccounts.load(id);
-  if (amountNano > 0n || freeRequests > 0) {
-    const event = {
-      v: 1 as const,
-      refillId: `create-${id}`,
-      accountId: id,
-      at: Date.now(),
-      source: 'admin' as const,
-      code: null,
-    };
-    await runRefill(redis, { amountNano, freeRequests, event });
-  }
-  const account = describeAccount(await hotAccounts.get(id), null);
+  const userType = options['type'] ?? 'default';
+  const created = await createAccount(context, trail, {
+    amountNano,
+    freeRequests,
+    requestsPerMinute,
+    userType,
+  });
+  const { account, apiKey } = created;
   return {
-    id,
+    id: account.id,
     api_key: apiKey,
     balance: account.balance,
     free_requests: account.free_requests,
@@ -141,34 +127,36 @@ export async function createAccount({
   };
 }
 
-async function showAccount(context: AdminContext) {
-  return await describeStored(context, await findAccountId(context));
+async function show(context: AdminContext): Promise<object> {
+  return await describe(context, await findAccountId(context));
 }
 
-async function describeStored(context: AdminContext, id: string) {
-  const [stored, owner] = await Promise.all([context.accounts.findById(id), describeOwner(context, id)]);
-  return { ...describeAccount(await context.hotAccounts.get(id), stored), ...owner };
-}
-
-/** Finds the user of the account area to whom the account is linked. `link` is the id of that link. */
-async function describeOwner({ web }: AdminContext, accountId: string) {
-  const link = await web.links.findByAccount(accountId);
-  const user = link === null ? null : await web.users.findById(link.userId);
-  return { link: link?._id ?? null, user_id: user?._id ?? null, user_email: user?.email ?? null };
+async function describe(context: AdminContext, id: string): Promise<object> {
+  const account = await showAccount(context, id);
+  if (account === null) throw noSuchAccount(id);
+  return account;
 }
 
 async function listAccounts(context: AdminContext): Promise<unknown> {
-  return readAccounts(context);
+  const { search } = context.options;
+  return search === undefined ? readAccounts(context) : findAccounts(context, search);
 }
 
 async function* readAccounts({ accounts, hotAccounts }: AdminContext): AsyncGenerator<object> {
-  for await (const stored of accounts.list()) {
+  for await (const stored of accounts.list())
     yield describeAccount(await hotAccounts.get(stored._id), stored);
-  }
 }
 
-async function creditAccount(context: AdminContext): Promise<unknown> {
-  const { options, redis, hotAccounts } = context;
+/** Accounts that are read together. */
+const pageSize = 100;
+
+const findAccounts = (context: AdminContext, text: string): AsyncGenerator<object> =>
+  readPages(async (after) =>
+    describePage(context, await searchAccounts(context, text, { limit: pageSize, after })),
+  );
+
+async function credit(context: AdminContext): Promise<unknown> {
+  const { options, hotAccounts, trail } = context;
   if (options['balance'] === undefined && options['free-requests'] === undefined) {
     throw new UsageError('Specify what to credit: --balance, --free-requests or both.');
   }
@@ -176,15 +164,17 @@ async function creditAccount(context: AdminContext): Promise<unknown> {
   const freeRequests = readInteger(options, 'free-requests', 0, -1_000_000_000);
   const id = await findAccountId(context);
   await hotAccounts.load(id);
-  const event = createRefillEvent(randomUUID(), id, 'admin');
-  const changedNano = (await runRefill(redis, { amountNano, freeRequests, event })) ?? 0n;
+  const { note = null, key = null } = options;
+  const credited = await creditAccount(context, trail, id, { amountNano, freeRequests, note, key });
+  if (credited.isReplay) context.warn('This key was used before: nothing was credited now.');
+  const changedNano = credited.amountNano;
   if (changedNano > amountNano) {
     context.warn(
       `Subtracted ${toRubNumber(-changedNano)} of ${toRubNumber(-amountNano)} roubles: the rest was not available. A ` +
         'balance cannot fall below what running requests have reserved.',
     );
   }
-  const account = await showAccount(context);
+  const account = await describe(context, id);
   return amountNano < 0n ? { ...account, taken: toRubNumber(-changedNano) } : account;
 }
 
@@ -206,41 +196,42 @@ function readLimits(options: AdminContext['options']): AccountChange {
   return change;
 }
 
-async function limitAccount(context: AdminContext): Promise<unknown> {
+async function limit(context: AdminContext): Promise<unknown> {
   const change = readLimits(context.options);
   const id = await findAccountId(context);
-  await changeAccount(context, id, change);
-  return await showAccount(context);
+  await updateAccount(context, context.trail, id, change);
+  return await describe(context, id);
 }
 
-async function banAccount(context: AdminContext): Promise<unknown> {
+async function ban(context: AdminContext): Promise<unknown> {
   const reason = context.options['reason'];
   if (!reason) throw new UsageError('--reason is required, for example --reason "unpaid bills".');
   const id = await findAccountId(context);
-  await changeAccount(context, id, { banned: true, banReason: reason });
-  return await showAccount(context);
+  await banAccount(context, context.trail, id, reason);
+  return await describe(context, id);
 }
 
-async function unbanAccount(context: AdminContext): Promise<unknown> {
+async function unban(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
-  // The count that may have caused the ban must not ban the account again immediately.
-  await resetUnknownCodes(context.redis, id);
-  await changeAccount(context, id, { banned: false, banReason: null });
-  return await showAccount(context);
+  await unbanAccount(context, context.trail, id);
+  return await describe(context, id);
 }
 
-async function rotateKey(context: AdminContext): Promise<unknown> {
+async function rotate(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
-  const apiKey = await replaceKey(context, id);
+  const apiKey = await rotateKey(context, context.trail, id);
   if (apiKey === null) throw noSuchAccount(id);
   return { id, api_key: apiKey };
 }
 
 async function showWebhookSecret(context: AdminContext): Promise<unknown> {
-  const { mongo, config, flags } = context;
+  const { mongo, config, flags, trail } = context;
   const id = await findAccountId(context);
   const secrets = new WebhookSecretStore(mongo.db, config);
-  if (flags.has('rotate')) return { secret: await secrets.rotate(id) };
+  if (flags.has('rotate'))
+    return await trail.run({ action: 'account.webhook-secret', id }, async () => ({
+      secret: await secrets.rotate(id),
+    }));
   const secret = await secrets.getOrCreate(id);
   if (secret === null) {
     throw new CommandError(

@@ -1,5 +1,5 @@
-import { statusOfRefillCode, type RefillCodeDocument } from '../../shared/accounts/refill-code-store.ts';
-import { maxBalanceNano, toRubNumber } from '../../shared/encoding/money.ts';
+import { createCodes, describeCode, maxCodes, revokeCode } from '../../shared/admin/codes.ts';
+import { maxBalanceNano } from '../../shared/encoding/money.ts';
 import {
   readInteger,
   readMoney,
@@ -15,7 +15,7 @@ export const codeVerbs: Record<string, AdminVerb> = {
     help: 'creates refill codes, and prints them; they cannot be shown again',
     positionals: 0,
     options: ['balance', 'free-requests', 'count', 'expires'],
-    run: createCodes,
+    run: create,
   },
   list: {
     usage: '[--unused]',
@@ -30,35 +30,21 @@ export const codeVerbs: Record<string, AdminVerb> = {
     help: 'invalidates a code that has not been redeemed',
     positionals: 1,
     options: [],
-    run: revokeCode,
+    run: revoke,
   },
 };
 
-/** Shows only the end of a code, because only its hash is stored. */
-function describeCode(code: RefillCodeDocument) {
-  return {
-    code: code.hint,
-    balance: toRubNumber(code.balanceNano),
-    free_requests: code.freeRequests,
-    created_at: code.createdAt.toISOString(),
-    expires_at: code.expiresAt?.toISOString() ?? null,
-    status: statusOfRefillCode(code, new Date()),
-    redeemed_by: code.redeemed?.accountId ?? null,
-    redeemed_at: code.redeemed?.at.toISOString() ?? null,
-  };
-}
-
-async function createCodes({ codes, options }: AdminContext): Promise<unknown> {
+async function create(context: AdminContext): Promise<unknown> {
+  const { options, trail } = context;
   const balanceNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
-  const count = readInteger(options, 'count', 1, 1, 10_000);
+  const count = readInteger(options, 'count', 1, 1, maxCodes);
   if (balanceNano < 0n || balanceNano > maxBalanceNano)
     throw new UsageError('--balance must be from 0 to 9000000.');
   if (balanceNano === 0n && freeRequests === 0)
     throw new UsageError('Specify the value of the code: --balance, --free-requests or both.');
-  return {
-    codes: await codes.create(count, { balanceNano, freeRequests, expiresAt: readDay(options['expires']) }),
-  };
+  const code = { balanceNano, freeRequests, expiresAt: readDay(options['expires']) };
+  return { codes: await createCodes(context, trail, count, code) };
 }
 
 async function listCodes(context: AdminContext): Promise<unknown> {
@@ -72,17 +58,10 @@ async function* readCodes({ codes, flags }: AdminContext): AsyncGenerator<object
   }
 }
 
-async function revokeCode({ codes, positionals }: AdminContext): Promise<unknown> {
-  const text = positionals[0]!;
-  await codes.revoke(text);
-  const code = await codes.find(text);
+async function revoke(context: AdminContext): Promise<unknown> {
+  const code = await context.codes.find(context.positionals[0]!);
   if (code === null) throw new CommandError('There is no such code.');
-  if (code.redeemed !== null) {
-    throw new CommandError(
-      `The code was redeemed by ${code.redeemed.accountId} on ${code.redeemed.at.toISOString()}; it cannot be revoked.`,
-    );
-  }
-  return describeCode(code);
+  return describeCode(await revokeCode(context, context.trail, code));
 }
 
 /** Returns the end of a day given as YYYY-MM-DD, in UTC. */

@@ -1,34 +1,26 @@
-import type { AccountStore } from '../../shared/accounts/account-store.ts';
-import type { ApiKeyStore } from '../../shared/accounts/api-key-store.ts';
-import type { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
-import type { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
+import type { AdminDeps } from '../../shared/admin/admin-deps.ts';
+import type { AuditTrail } from '../../shared/admin/audit-trail.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
-import type { LedgerStore } from '../../shared/ledger/ledger-store.ts';
-import type { MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
-import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import type { Config } from '../../shared/platform/config/config.ts';
-import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import type { WebStores } from '../../shared/account-area/web-stores.ts';
 
 /** The input of a verb: the connected stores and the parsed command line. */
-export interface AdminContext {
-  readonly config: Config;
+export interface AdminContext extends AdminDeps {
   readonly env: NodeJS.ProcessEnv;
-  readonly log: Logger;
-  readonly redis: RedisClient;
-  readonly mongo: MongoConnection;
-  readonly ledger: LedgerStore;
-  readonly accounts: AccountStore;
-  readonly apiKeys: ApiKeyStore;
-  /** Accounts in Redis, with their current balances; `accounts` are their documents in MongoDB. */
-  readonly hotAccounts: HotAccountStore;
-  readonly codes: RefillCodeStore;
-  readonly web: WebStores;
+  /** Records the changes that the command makes. */
+  readonly trail: AuditTrail;
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
   readonly flags: ReadonlySet<string>;
   /** Prints a warning for a command that succeeded anyway: it exits 0. */
   readonly warn: (text: string) => void;
+}
+
+/** A result that is printed as it is, with or without `--json`. */
+export class PlainText {
+  readonly lines: AsyncIterable<string>;
+
+  constructor(lines: AsyncIterable<string>) {
+    this.lines = lines;
+  }
 }
 
 export interface AdminVerb {
@@ -37,6 +29,8 @@ export interface AdminVerb {
   /** Description for the usage text. */
   readonly help: string;
   readonly positionals: number;
+  /** Further arguments that may be left out; none by default. */
+  readonly optionalPositionals?: number;
   /** Options with a value. */
   readonly options: readonly string[];
   /** Options without a value. */
@@ -44,8 +38,8 @@ export interface AdminVerb {
   /** The fields that the table shows; all by default. `--json` always shows all. */
   readonly columns?: readonly string[];
   /**
-   * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read.
-   * @throws CommandError
+   * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read; so is PlainText.
+   * @throws CommandError, AppError
    */
   readonly run: (context: AdminContext) => Promise<unknown>;
 }

@@ -43,7 +43,16 @@ async function* listDead(redis: RedisClient): AsyncGenerator {
   }
 }
 
-async function discardDead({ redis, positionals: [given = ''] }: AdminContext): Promise<unknown> {
+async function discardDead(context: AdminContext): Promise<unknown> {
+  const { trail, positionals } = context;
+  return await trail.run(
+    { action: 'ledger.discard', id: positionals[0]! },
+    () => discard(context),
+    (discarded) => discarded,
+  );
+}
+
+async function discard({ redis, positionals: [given = ''] }: AdminContext): Promise<object> {
   const letters = new DeadLetters(redis);
   if (given === 'counted') {
     let discarded = 0;
@@ -62,22 +71,28 @@ async function discardDead({ redis, positionals: [given = ''] }: AdminContext): 
 }
 
 async function verify(context: AdminContext): Promise<unknown> {
-  const { redis, mongo, accounts, ledger, options, flags } = context;
+  const { redis, mongo, accounts, ledger, options, flags, trail } = context;
   const given = options['account'];
-  const verification = await verifyLedger(
-    {
-      redis,
-      accounts,
-      ledger,
-      prices: new PriceStore(mongo.db),
-      reservations: new ReservationStore(redis),
-    },
-    {
-      account: given === undefined ? null : await findAccountId(context, given),
-      releaseOrphans: flags.has('release-orphans'),
-      onProgress: (accounts) => showProgress(`${accounts} accounts checked`),
-    },
-  );
+  const account = given === undefined ? null : await findAccountId(context, given);
+  const releaseOrphans = flags.has('release-orphans');
+  const run = () =>
+    verifyLedger(
+      {
+        redis,
+        accounts,
+        ledger,
+        prices: new PriceStore(mongo.db),
+        reservations: new ReservationStore(redis),
+      },
+      {
+        account,
+        releaseOrphans,
+        onProgress: (accounts) => showProgress(`${accounts} accounts checked`),
+      },
+    );
+  const verification = releaseOrphans
+    ? await trail.run({ action: 'ledger.release-orphans', id: account ?? 'all' }, run)
+    : await run();
   endProgress();
   if (verification.differences.length > 0) throw new FoundDifferences(verification);
   return verification;

@@ -1,5 +1,6 @@
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { PlainText } from './command.ts';
 import { formatTable } from './format-table.ts';
 import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
 
@@ -16,7 +17,12 @@ export interface PrintOptions {
 
 /** Prints a verb's result. Rows from an AsyncIterable are printed as they arrive, one page at a time. */
 export async function printResult(result: unknown, out: Writable, options: PrintOptions): Promise<void> {
-  const text = isRows(result) ? printRows(result, options) : [`${print(result, options)}\n`];
+  const text =
+    result instanceof PlainText
+      ? result.lines
+      : isRows(result)
+        ? printRows(result, options)
+        : [`${print(result, options)}\n`];
   try {
     await pipeline(Readable.from(text), out, { end: false });
   } catch (error) {

@@ -9,7 +9,7 @@ export interface CommandArguments {
   readonly json: boolean;
 }
 
-type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'options' | 'flags'>;
+type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'optionalPositionals' | 'options' | 'flags'>;
 
 /**
  * Parses the arguments after the verb on the command line.
@@ -47,11 +47,13 @@ export function readArguments(args: readonly string[], command: string, verb: Sh
       options[name] = value;
     }
   }
-  if (positionals.length !== verb.positionals) throw wrongNumber(positionals.length, command, verb);
+  const { positionals: required, optionalPositionals = 0 } = verb;
+  if (positionals.length < required || positionals.length > required + optionalPositionals)
+    throw wrongNumber(positionals.length, command, verb);
   return { positionals, options, flags, json: flags.delete('json') };
 }
 
-/** Each verb takes one argument or none. */
+/** Each verb takes one argument or none, and may take another one. */
 function wrongNumber(given: number, command: string, { usage, positionals }: Shape): UsageError {
   const expected = positionals === 0 ? 'no argument' : `one argument, ${usage.split(' ')[0]}`;
   const received = given === 0 ? 'none was given' : given === 1 ? 'one was given' : `${given} were given`;

@@ -3,6 +3,7 @@ import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
 import { printResult } from './print-result.ts';
 import { readArguments, type CommandArguments } from './read-arguments.ts';
 import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
+import { openTrail } from './open-trail.ts';
 import { describeFailure, withStores } from './with-stores.ts';
 
 type Verbs = Record<string, AdminVerb>;
@@ -10,12 +11,16 @@ type Verbs = Record<string, AdminVerb>;
 /** Imported on demand, because most commands need neither BullMQ nor the catalog reader, which are slow to load. */
 const resources: Record<string, () => Promise<Verbs>> = {
   account: async () => (await import('./account.ts')).accountVerbs,
+  audit: async () => (await import('./audit.ts')).auditVerbs,
   batch: async () => (await import('./batch.ts')).batchVerbs,
   code: async () => (await import('./code.ts')).codeVerbs,
   job: async () => (await import('./job.ts')).jobVerbs,
   ledger: async () => (await import('./ledger.ts')).ledgerVerbs,
   model: async () => (await import('./model.ts')).modelVerbs,
   queue: async () => (await import('./queue.ts')).queueVerbs,
+  request: async () => (await import('./request.ts')).requestVerbs,
+  spend: async () => (await import('./spend.ts')).spendVerbs,
+  token: async () => (await import('./token.ts')).tokenVerbs,
   upstream: async () => (await import('./upstream.ts')).upstreamVerbs,
   user: async () => (await import('./user.ts')).userVerbs,
 };
@@ -40,6 +45,8 @@ const placeholders = {
   '<batch>': 'the id of a batch, which begins with batch_',
   '<job>': 'the id of a job, which is the x-request-id of the request that created it',
   '<queue>': 'chat, image or embedding',
+  '<request>': 'the x-request-id of a response',
+  '<upstream>': 'the name of an upstream of the catalog',
   '<user>': 'the id or the email address of a user of the account area',
 };
 
@@ -47,7 +54,7 @@ const placeholders = {
 function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
   const shown = Object.hasOwn(verbs, only) ? { [only]: verbs[only]! } : verbs;
   return Object.entries(shown).flatMap(([verb, { usage, help }]) => [
-    `  ${resource} ${verb} ${usage}`.trimEnd(),
+    `  ${[resource, verb, usage].filter((word) => word !== '').join(' ')}`,
     `      ${help}`,
   ]);
 }
@@ -60,8 +67,10 @@ interface CommandLine extends CommandArguments {
 }
 
 async function readCommandLine(args: string[]): Promise<CommandLine> {
-  const [resource = '', name = '', ...verbArguments] = args;
+  const [resource = '', ...others] = args;
   const verbs = Object.hasOwn(resources, resource) ? await resources[resource]!() : {};
+  // The only verb of some resources has no name.
+  const [name = '', ...verbArguments] = Object.hasOwn(verbs, '') ? ['', ...others] : others;
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined)
     throw new UsageError(
@@ -71,7 +80,7 @@ async function readCommandLine(args: string[]): Promise<CommandLine> {
           ? `Specify what to do with "${resource}".`
           : `There is no "${`${resource} ${name}`.trim()}".`,
     );
-  return { verb, ...readArguments(verbArguments, `${resource} ${name}`, verb) };
+  return { verb, ...readArguments(verbArguments, `${resource} ${name}`.trimEnd(), verb) };
 }
 
 /** The streams that a command prints to. */
@@ -92,7 +101,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
   let exitCode = 0;
   await withStores(env, async (stores) => {
     const result = await verb
-      .run({ ...stores, positionals, options, flags, warn })
+      .run({ ...stores, trail: openTrail(stores, warn), positionals, options, flags, warn })
       .catch((error: unknown) => {
         if (!(error instanceof FoundDifferences)) throw error;
         exitCode = 1;

@@ -1,13 +1,13 @@
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
-import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import {
-  readCandidates,
-  RouteStateStore,
-  type CandidateState,
-} from '../../shared/routing/route-state-store.ts';
-import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
+  describeRoutes,
+  drainRoutes,
+  findUpstream,
+  resetRoutes,
+  unsetKey,
+  type RoutesOf,
+} from '../../shared/admin/upstreams.ts';
+import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
-import { describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const upstreamVerbs: Record<string, AdminVerb> = {
@@ -19,15 +19,32 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
     run: listUpstreams,
   },
   reset: {
-    usage: '<upstream>',
-    help: 'closes its circuit breakers and ends the cooldowns of its keys, without waiting for the next probe',
+    usage: '<upstream> [<model>]',
+    help: 'closes its circuit breakers and ends the cooldowns of its keys, without waiting for the next probe; with a model, only for that',
     positionals: 1,
+    optionalPositionals: 1,
     options: [],
-    run: resetUpstream,
+    run: (context) => withRoutes(context, (catalog, of) => resetRoutes(context, context.trail, catalog, of)),
+  },
+  drain: {
+    usage: '<upstream> [<model>]',
+    help: 'makes no further calls to it, or with a model to its routes of that, until they are undrained; running calls continue',
+    positionals: 1,
+    optionalPositionals: 1,
+    options: [],
+    run: (context) =>
+      withRoutes(context, (catalog, of) => drainRoutes(context, context.trail, catalog, of, true)),
+  },
+  undrain: {
+    usage: '<upstream> [<model>]',
+    help: 'calls it again; give the same arguments as for drain',
+    positionals: 1,
+    optionalPositionals: 1,
+    options: [],
+    run: (context) =>
+      withRoutes(context, (catalog, of) => drainRoutes(context, context.trail, catalog, of, false)),
   },
 };
-
-const unset = 'unset:';
 
 /**
  * Gives keys whose variable is not set a placeholder, so that their upstreams can still be shown and reset. The
@@ -37,87 +54,30 @@ function withKeyPlaceholders(context: AdminContext): AdminContext {
   const env = new Proxy(context.env, {
     get(target, name) {
       if (typeof name !== 'string') return undefined;
-      return Object.hasOwn(target, name) ? target[name] : `${unset}${name}`;
+      return Object.hasOwn(target, name) ? target[name] : `${unsetKey}${name}`;
     },
   });
   return { ...context, env };
 }
 
-/** Lists a row per key of each route: whether it can be called, and if not, why. */
 async function listUpstreams(context: AdminContext): Promise<unknown> {
-  return await withCatalog(withKeyPlaceholders(context), (catalog) =>
-    describeCandidates(context, catalog, null),
-  );
+  return await withCatalog(withKeyPlaceholders(context), (catalog) => describeRoutes(context, catalog, null));
 }
 
-/** For an operator who has paid a bill or fixed a server and does not want to wait for the next probe. */
-async function resetUpstream(context: AdminContext): Promise<unknown> {
-  const name = context.positionals[0]!;
+/** Finds the upstream and the model in the arguments. @throws CommandError if there are none */
+async function withRoutes(
+  context: AdminContext,
+  use: (catalog: CatalogStore, of: RoutesOf) => Promise<unknown>,
+): Promise<unknown> {
+  const [name = '', modelId] = context.positionals;
   return await withCatalog(withKeyPlaceholders(context), async (catalog) => {
-    const { current } = catalog;
-    const upstream = current.upstreams.find((one) => one.name === name);
+    const upstream = findUpstream(catalog, name);
     if (upstream === undefined) {
-      const known = current.upstreams.map((one) => one.name).join(', ');
+      const known = catalog.current.upstreams.map((one) => one.name).join(', ');
       throw new CommandError(`There is no upstream "${name}" that can be used. There are: ${known}.`);
     }
-    const routes = current.models.flatMap((model) => model.routes).filter((one) => one.upstream === upstream);
-    await new RouteStateStore(context.redis).reset(upstream, routes);
-    return await describeCandidates(context, catalog, name);
+    const model = modelId === undefined ? null : catalog.find(modelId);
+    if (model === undefined) throw new CommandError(`There is no model "${modelId}" in the catalog.`);
+    return await use(catalog, { upstream, model });
   });
-}
-
-async function describeCandidates(
-  { redis }: AdminContext,
-  catalog: CatalogStore,
-  upstream: string | null,
-): Promise<object[]> {
-  const store = new RouteStateStore(redis);
-  const nowMs = Date.now();
-  const rows = await Promise.all(
-    catalog.current.models.map(async (model) => {
-      const routes = model.routes.filter((route) => upstream === null || route.upstream.name === upstream);
-      const candidates = await readCandidates(store, routes, nowMs);
-      return candidates.map(({ candidate, state }) =>
-        describeCandidate(model, catalog.isDisabled(model), candidate, state),
-      );
-    }),
-  );
-  return rows.flat();
-}
-
-function describeCandidate(
-  model: CatalogModel,
-  isDisabled: boolean,
-  { route, apiKey, fingerprint }: RouteCandidate,
-  state: CandidateState,
-): object {
-  const { upstream } = route;
-  // Never show the key itself. Show its position in the catalog and its name in the logs.
-  const position = `${upstream.apiKeys.indexOf(apiKey ?? '') + 1} of ${upstream.apiKeys.length}`;
-  const variable = apiKey?.startsWith(unset) === true ? apiKey.slice(unset.length) : null;
-  const disabled = `the model is disabled by an operator: model enable ${model.id}`;
-  const unsetKey = variable === null ? null : `${variable} is not set in this shell`;
-  return {
-    model: model.id,
-    upstream: upstream.name,
-    upstream_model: route.model,
-    key: apiKey === null ? null : `${position} (${unsetKey ?? fingerprint})`,
-    not_called: isDisabled ? disabled : (describeStop(state) ?? unsetKey),
-    set_aside:
-      state.cooldown === null
-        ? null
-        : {
-            seconds: Math.ceil(state.cooldown.forMs / 1_000),
-            because: state.cooldown.reason,
-            for: state.cooldown.isForAll ? 'all' : 'accounts whose requests were rejected',
-          },
-    breaker: state.breaker,
-    failed_accounts: state.failedAccounts,
-    pause_seconds: Math.ceil(state.pauseMs / 1_000),
-    succeeded: state.succeeded,
-    failed: state.failed,
-    rate_limited: state.rateLimited,
-    calls: state.calls,
-    max_calls: upstream.maxConcurrency,
-  };
 }

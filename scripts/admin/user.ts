@@ -1,14 +1,18 @@
 import { normalizeEmail } from '../../shared/encoding/email-address.ts';
-import { unlinkAccount } from '../../shared/account-area/unlink-account.ts';
+import { describeUser, describeUserInFull } from '../../shared/admin/show-user.ts';
+import {
+  banUser,
+  findUser,
+  notLinked,
+  revokeSessions,
+  unbanUser,
+  unlinkUser,
+  type UserDeps,
+} from '../../shared/admin/users.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { readInteger, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
-import { describeUser, describeUserInFull } from './show-user.ts';
-import { quote } from '../../shared/platform/runtime/to-printable.ts';
-import type { NewAuditEvent } from '../../shared/account-area/audit-store.ts';
-import { MailQueue } from '../../shared/account-area/mail-queue.ts';
-import { isNotifiedByMail } from '../../shared/account-area/queue-notice.ts';
-import { recordAction } from '../../shared/account-area/record-action.ts';
 import { describeFailure } from './with-stores.ts';
 
 /** Per user. The audit log covers 400 days. */
@@ -35,21 +39,21 @@ export const userVerbs: Record<string, AdminVerb> = {
     help: 'immediately ends all sessions of the user, who can sign in again',
     positionals: 1,
     options: [],
-    run: revokeSessions,
+    run: endSessions,
   },
   ban: {
     usage: '<user> --reason "stolen mailbox"',
     help: 'immediately ends all sessions of the user and refuses sign-in; keys of the user’s accounts keep working; if the user is already banned, --reason is optional and replaces the reason',
     positionals: 1,
     options: ['reason'],
-    run: banUser,
+    run: ban,
   },
   unban: {
     usage: '<user>',
     help: 'lets a banned user sign in again',
     positionals: 1,
     options: [],
-    run: unbanUser,
+    run: unban,
   },
   unlink: {
     usage: '<account>',
@@ -69,103 +73,52 @@ async function* readUsers({ web }: AdminContext): AsyncGenerator<object> {
 }
 
 /** @throws CommandError if there is no user with that id or address */
-async function findUser({ web, positionals }: AdminContext): Promise<WebUser> {
-  const given = positionals[0]!;
-  const read = normalizeEmail(given);
-  const user = 'email' in read ? await web.users.findByEmail(read.email) : await web.users.findById(given);
-  if (user === null) throw noSuchUser(given);
-  return user;
-}
-
-const noSuchUser = (given: string): CommandError =>
-  new CommandError(
+async function findGiven(context: AdminContext): Promise<WebUser> {
+  const given = context.positionals[0]!;
+  const user = await findUser(context, given);
+  if (user !== null) return user;
+  throw new CommandError(
     `No user ${quote(given)}. Give an id or the full email address; "user list" lists all users, and "account show" shows the user of an account.`,
   );
+}
+
+/** If only the recording or the notice fails, prints a warning, because the change itself succeeded. */
+const toUserDeps = (context: AdminContext): UserDeps => ({
+  ...context,
+  onUnnoted: (consequence, error) =>
+    context.warn(
+      `The command succeeded, but ${consequence}. Do not repeat it. Reason: ${describeFailure(error)}`,
+    ),
+});
 
 async function showUser(context: AdminContext): Promise<unknown> {
   const events = readInteger(context.options, 'events', 20, 1, maxEvents);
-  return await describeUserInFull(context, await findUser(context), events);
+  return await describeUserInFull(context, await findGiven(context), events);
 }
 
-async function revokeSessions(context: AdminContext): Promise<unknown> {
-  const { _id, email } = await findUser(context);
-  return { id: _id, email, sessions_ended: await endSessions(context, _id) };
+async function endSessions(context: AdminContext): Promise<unknown> {
+  const { _id, email } = await findGiven(context);
+  const sessions_ended = await revokeSessions(toUserDeps(context), context.trail, _id);
+  return { id: _id, email, sessions_ended };
 }
 
-/** @returns how many sessions were ended */
-const endSessions = (context: AdminContext, userId: string): Promise<number> =>
-  withEvent(context, { action: 'sessions-revoked', userId }, () => context.web.sessions.revokeAll(userId));
-
-async function banUser(context: AdminContext): Promise<unknown> {
+async function ban(context: AdminContext): Promise<unknown> {
   const { reason } = context.options;
   if (reason === '') throw reasonRequired();
-  const user = await findUser(context);
-  if (user.bannedAt !== null && reason === undefined) {
-    const sessions_ended = await endSessions(context, user._id);
-    return { ...describeUser(user), was_already_banned: true, sessions_ended };
-  }
-  if (reason === undefined) throw reasonRequired();
-  const { users, sessions } = context.web;
-  return await withEvent(context, { action: 'user-banned', userId: user._id }, async () => {
-    const banned = await users.ban(user._id, reason);
-    if (banned === null) throw noSuchUser(user._id);
-    // Do this after the ban. A concurrent sign-in whose session starts later checks for the ban again.
-    const sessions_ended = await sessions.revokeAll(user._id);
-    return { ...describeUser(banned), was_already_banned: user.bannedAt !== null, sessions_ended };
-  });
+  const user = await findGiven(context);
+  if (reason === undefined && user.bannedAt === null) throw reasonRequired();
+  return await banUser(toUserDeps(context), context.trail, user, reason ?? null);
 }
 
 const reasonRequired = (): UsageError =>
   new UsageError('--reason is required, for example --reason "stolen mailbox".');
 
-async function unbanUser(context: AdminContext): Promise<unknown> {
-  const user = await findUser(context);
-  if (user.bannedAt === null) return { ...describeUser(user), was_banned: false };
-  return await withEvent(context, { action: 'user-unbanned', userId: user._id }, async () => {
-    const unbanned = await context.web.users.unban(user._id);
-    if (unbanned === null) throw noSuchUser(user._id);
-    return { ...describeUser(unbanned), was_banned: true };
-  });
+async function unban(context: AdminContext): Promise<unknown> {
+  return await unbanUser(toUserDeps(context), context.trail, await findGiven(context));
 }
 
 async function unlink(context: AdminContext): Promise<unknown> {
-  const { web } = context;
-  const accountId = await findAccountId(context);
-  const link = await web.links.findByAccount(accountId);
+  const link = await context.web.links.findByAccount(await findAccountId(context));
   if (link === null) throw notLinked();
-  const { userId, _id: linkId, label } = link;
-  // Look up the user first. After the unlinking, a failed lookup would make a completed command look like a failed one.
-  const user = await web.users.findById(userId);
-  const event = { action: 'account-unlinked', userId, linkId, accountId, label } as const;
-  await withEvent(context, event, async () => {
-    if (!(await unlinkAccount(web, link))) throw notLinked();
-  });
-  return { id: accountId, label, user_id: userId, email: user?.email ?? null };
-}
-
-const notLinked = (): CommandError => new CommandError('No user has linked this account.');
-
-/**
- * Runs an action that must be in the audit log, as the account area does. Records the outcome and queues the notice
- * before the command exits. If recording or queueing fails, only prints a warning, because the action itself succeeded
- * and must not be repeated.
- */
-async function withEvent<T>(
-  { web, redis, config, warn }: Pick<AdminContext, 'web' | 'redis' | 'config' | 'warn'>,
-  event: NewAuditEvent,
-  work: () => Promise<T>,
-): Promise<T> {
-  const mails = new MailQueue(redis, config);
-  try {
-    const { result, noted } = await recordAction({ ...web, mails }, event, work);
-    await noted.catch((error: unknown) => {
-      const consequence = isNotifiedByMail(event.action)
-        ? 'the mail that notifies the user is not queued yet; a worker will queue it within a few minutes'
-        : 'the audit log may continue to show it as started';
-      warn(`The command succeeded, but ${consequence}. Do not repeat it. Reason: ${describeFailure(error)}`);
-    });
-    return result;
-  } finally {
-    await mails.close();
-  }
+  return await unlinkUser(toUserDeps(context), context.trail, link);
 }

@@ -14,7 +14,7 @@ import { isMongoUnavailable, openMongo } from '../../shared/platform/storage/mon
 import { openWebStores } from '../../shared/account-area/web-stores.ts';
 import { CommandError, UsageError, type AdminContext } from './command.ts';
 
-export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn'>;
+export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn' | 'trail'>;
 
 /** Connects to the stores of the running stack, or to those configured in the environment, while `use` runs. */
 export async function withStores(
@@ -28,7 +28,7 @@ export async function withStores(
   try {
     await waitUntilReady(redis, 5_000);
     const accounts = new AccountStore(mongo.db, config);
-    const ledger = new LedgerStore(mongo.db);
+    const ledger = new LedgerStore(mongo.db, config);
     const hotAccounts = new HotAccountStore(redis, accounts, ledger);
     const codes = new RefillCodeStore(mongo.db);
     const apiKeys = new ApiKeyStore(redis, accounts);
@@ -42,7 +42,7 @@ export async function withStores(
 
 /** Describes a failure for the operator. Includes a stack trace only for internal errors. */
 export function describeFailure(error: unknown): string {
-  if (error instanceof AppError && error.code === 'service_unavailable')
+  if (error instanceof AppError && error.code === 'service_unavailable' && !error.isExposed)
     return 'Redis or MongoDB does not respond.';
   if (isMongoUnavailable(error)) return 'MongoDB does not respond.';
   const explanation = explainMongoError(error);

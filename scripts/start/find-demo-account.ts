@@ -3,7 +3,9 @@
 import { text } from 'node:stream/consumers';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import { hashSecret, isSameHash } from '../../shared/accounts/credentials.ts';
-import { createAccount } from '../admin/account.ts';
+import { createAccount } from '../../shared/admin/accounts.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
+import { openTrail } from '../admin/open-trail.ts';
 import { describeFailure, withStores, type AdminStores } from '../admin/with-stores.ts';
 
 /** What an earlier start saved about the demo account. */
@@ -28,9 +30,14 @@ const userType = 'start-demo';
 async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<DemoAccount> {
   const account = await findExisting(stores, known);
   if (account === null) {
-    const options = { balance: '100', 'free-requests': '10', type: userType };
-    const { id, api_key: apiKey } = await createAccount({ ...stores, options });
-    return { id, apiKey, banReason: null, missingAccount: known.id };
+    const trail = openTrail(stores, (text) => process.stderr.write(`${text}\n`));
+    const { account: created, apiKey } = await createAccount(stores, trail, {
+      amountNano: parseRub('100')!,
+      freeRequests: 10,
+      requestsPerMinute: stores.config.defaultRpm,
+      userType,
+    });
+    return { id: created.id, apiKey, banReason: null, missingAccount: known.id };
   }
   const { _id: id, keyHash, banned, banReason } = account;
   const isKnown = known.apiKey !== null && isSameHash(hashSecret(known.apiKey), keyHash);

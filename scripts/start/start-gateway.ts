@@ -92,6 +92,8 @@ export async function startGateway(
       CATALOG: resolve(values.CATALOG),
       // Makes a separate worker send the same mails.
       SIGNUP: values.SIGNUP,
+      // Otherwise a separate worker would set another retention.
+      LOG_RETENTION_DAYS: String(values.LOG_RETENTION_DAYS),
       ...(values.SUPPORT_EMAIL === undefined ? {} : { SUPPORT_EMAIL: values.SUPPORT_EMAIL }),
     };
     const isProduction = values.NODE_ENV === 'production';

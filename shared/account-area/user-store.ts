@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../platform/storage/mongo-client.ts';
+import { isAfter, newestFirst } from '../platform/storage/newest-first.ts';
 import type { WebDatabase } from './web-database-store.ts';
 import type { MailLanguage } from './mail.ts';
 import type { WebUser } from './web-models.ts';
@@ -85,6 +86,18 @@ export class UserStore {
 
   async unban(id: string): Promise<WebUser | null> {
     return await this.#update({ _id: id }, { bannedAt: null, banReason: null });
+  }
+
+  /**
+   * Lists users, newest first.
+   * @param after the id of the last user of the page before; null for the first page
+   */
+  async listPage(after: string | null, limit: number): Promise<WebUser[]> {
+    const last = after === null ? null : await this.findById(after);
+    if (after !== null && last === null) return [];
+    return await this.#database.call(({ users }) =>
+      users.find(isAfter(last)).sort(newestFirst).limit(limit).lean<WebUser[]>().exec(),
+    );
   }
 
   /** Yields every user, oldest first. */

@@ -141,7 +141,7 @@ const userSchema = new Schema<WebUser>(
   { ...options, collection: 'web_users' },
 );
 userSchema.index({ email: 1 }, { unique: true });
-userSchema.index({ createdAt: 1 });
+userSchema.index({ createdAt: 1, _id: 1 });
 
 const sessionSchema = new Schema<WebSession>(
   {

@@ -11,8 +11,11 @@ import {
 } from '../platform/storage/mongo-client.ts';
 import { linearizableRead } from '../platform/storage/mongo-durability.ts';
 import { settingNames, type AccountSettings, type SettingsChange } from './account-settings.ts';
+import { isAfter, newestFirst } from '../platform/storage/newest-first.ts';
+import { AccountSearchStore, type WordPlace } from './account-search-store.ts';
 import { createApiKey, hashSecret, maskApiKey } from './credentials.ts';
 import { KeySecretStore } from './key-secret-store.ts';
+import { listSearchWords } from './search-words.ts';
 
 /** An account in MongoDB. Its sums cover the ledger entries up to `applied*`. */
 export interface AccountDocument extends AccountSettings {
@@ -30,7 +33,11 @@ export interface AccountDocument extends AccountSettings {
   readonly balanceNano: bigint;
   readonly totalAddedNano: bigint;
   readonly freeRequests: number;
-  /** How many charges and redeemed codes the account has. Each number is also the ordinal of the latest one. */
+  /** What operators know it by. Absent if never set. */
+  readonly name?: string | null;
+  readonly email?: string | null;
+  readonly note?: string | null;
+  /** How many rows the account has in the request log and in the refill log. Each number is also the ordinal of the latest one. */
   readonly charges: number;
   readonly codes: number;
   readonly appliedMs: number;
@@ -41,8 +48,8 @@ export interface AccountDocument extends AccountSettings {
   readonly low?: LowBalance;
 }
 
-/** Settings are optional. */
-export interface NewAccount extends AccountSettings {
+/** Settings are optional; null is none. */
+export interface NewAccount extends SettingsChange {
   readonly userType: string;
   readonly requestsPerMinute: number;
 }
@@ -82,17 +89,20 @@ const maxThresholdAttempts = 50;
 export class AccountStore {
   readonly #accounts: Collection<AccountDocument>;
   readonly #secrets: KeySecretStore;
+  readonly #search: AccountSearchStore;
 
   constructor(db: Database, config: Pick<Config, 'masterKey' | 'revealsKeys'>) {
     this.#accounts = db.collection('accounts');
+    this.#search = new AccountSearchStore(db);
     this.#secrets = new KeySecretStore(db, config);
   }
 
   async createIndexes(): Promise<void> {
     await this.#accounts.createIndex({ keyHash: 1 }, { unique: true });
-    await this.#accounts.createIndex({ createdAt: 1 });
+    await this.#accounts.createIndex({ createdAt: 1, _id: 1 });
     // Indexes only balances whose owners must still be told, so it stays small.
     await this.#accounts.createIndex({ 'low.at': 1 }, { partialFilterExpression: { 'low.isMailed': false } });
+    await this.#search.createIndexes();
   }
 
   /**
@@ -121,7 +131,7 @@ export class AccountStore {
   }
 
   async #insert(id: string, account: NewAccount): Promise<string> {
-    const { userType, requestsPerMinute, lowBalanceNano = 0n } = account;
+    const { userType, requestsPerMinute, lowBalanceNano } = account;
     const apiKey = createApiKey();
     const described = describeKey(apiKey);
     await this.#secrets.save(apiKey);
@@ -141,11 +151,10 @@ export class AccountStore {
       appliedMs: 0,
       appliedSeq: 0,
       // A balance that was never above the threshold does not fall below it.
-      ...(lowBalanceNano > 0n && { low: { at: new Date(), id: 'set', isMailed: true } }),
-      ...Object.fromEntries(
-        settingNames.flatMap((name) => (account[name] === undefined ? [] : [[name, account[name]]])),
-      ),
+      ...((lowBalanceNano ?? 0n) > 0n && { low: { at: new Date(), id: 'set', isMailed: true } }),
+      ...Object.fromEntries(settingNames.flatMap((name) => (account[name] ? [[name, account[name]]] : []))),
     };
+    await this.#search.add(id, listSearchWords(account));
     try {
       await this.#accounts.insertOne(document);
     } catch (error) {
@@ -178,7 +187,7 @@ export class AccountStore {
 
   /** All accounts, oldest first. */
   list(): AsyncIterable<AccountDocument> {
-    return this.#accounts.find({}).sort({ createdAt: 1 });
+    return this.#accounts.find({}).sort({ createdAt: 1, _id: 1 });
   }
 
   /**
@@ -192,12 +201,33 @@ export class AccountStore {
     return new Map(found.map(({ _id, appliedMs, appliedSeq }) => [_id, { ms: appliedMs, seq: appliedSeq }]));
   }
 
+  /**
+   * Lists accounts, newest first.
+   * @param after the id of the last account of the page before; null for the first page
+   */
+  async listPage(after: string | null, limit: number): Promise<AccountDocument[]> {
+    const last = after === null ? null : await this.findById(after);
+    if (after !== null && last === null) return [];
+    return await callMongo(() => this.#accounts.find(isAfter(last)).sort(newestFirst).limit(limit).toArray());
+  }
+
+  /** Lists accounts whose ids begin with a text, in the order of their ids. */
+  async listByIdPrefix(prefix: string, after: string | null, limit: number): Promise<AccountDocument[]> {
+    const range = { ...(after === null ? { $gte: prefix } : { $gt: after }), $lt: `${prefix}~` };
+    return await callMongo(() => this.#accounts.find({ _id: range }).sort({ _id: 1 }).limit(limit).toArray());
+  }
+
+  /** Finds words of accounts' names, addresses and notes that begin with a text. See `AccountSearchStore.find`. */
+  async findWords(prefix: string, after: WordPlace | null, limit: number): Promise<WordPlace[]> {
+    return await callMongo(() => this.#search.find(prefix, after, limit));
+  }
+
   /** @returns false if there is no such account */
   async update(id: string, change: AccountChange): Promise<boolean> {
     const { lowBalanceNano } = change;
     if (Object.values(change).every((value) => value === undefined))
       return (await this.findById(id)) !== null;
-    if (lowBalanceNano === undefined) return (await this.#change({ _id: id }, change, {})).matchedCount === 1;
+    if (lowBalanceNano === undefined) return await this.#change(id, {}, change);
     for (let attempt = 1; attempt <= maxThresholdAttempts; attempt++) {
       const account = await this.findById(id);
       if (account === null) return false;
@@ -205,17 +235,18 @@ export class AccountStore {
       // A balance that is already below a new threshold does not fall below it, so it is no reason for a mail.
       const isLow = lowBalanceNano !== null && balanceNano < lowBalanceNano;
       const state = isLow ? (low ?? { at: new Date(), id: 'set', isMailed: true }) : null;
-      const unchanged = { _id: id, appliedMs, appliedSeq };
-      if ((await this.#change(unchanged, change, { low: state })).matchedCount === 1) return true;
+      if (await this.#change(id, { appliedMs, appliedSeq }, change, { low: state })) return true;
     }
     throw new AppError('service_unavailable', { message: `account ${id} changes too fast to be updated` });
   }
 
+  /** @param expected what the account must still be. @returns false if it is not */
   async #change(
-    filter: Partial<Pick<AccountDocument, '_id' | 'appliedMs' | 'appliedSeq'>>,
+    id: string,
+    expected: Partial<Pick<AccountDocument, 'appliedMs' | 'appliedSeq'>>,
     change: AccountChange,
-    more: { readonly low?: LowBalance | null },
-  ) {
+    more: { readonly low?: LowBalance | null } = {},
+  ): Promise<boolean> {
     const values = Object.entries({ ...change, ...more });
     // A ban reason is stored as null.
     const isCleared = ([name, value]: (typeof values)[number]): boolean =>
@@ -226,7 +257,17 @@ export class AccountStore {
       ...(set.length > 0 && { $set: Object.fromEntries(set) }),
       ...(cleared.length > 0 && { $unset: Object.fromEntries(cleared) }),
     };
-    return await callMongo(() => this.#accounts.updateOne(filter, update));
+    return await callMongo(async () => {
+      await this.#search.add(id, listSearchWords(change));
+      const account = await this.#accounts.findOneAndUpdate({ _id: id, ...expected }, update, {
+        returnDocument: 'after',
+        projection: { name: 1, email: 1, note: 1 },
+      });
+      if (account === null) return false;
+      const isSearched = 'name' in change || 'email' in change || 'note' in change;
+      if (isSearched) await this.#search.deleteOutdated(id, listSearchWords(account));
+      return true;
+    });
   }
 
   /** Accounts whose balance fell below their threshold, and whose owners must still be told, longest first. */

@@ -25,8 +25,8 @@ export interface HotAccount extends JobSettings {
   readonly totalAddedNano: bigint;
   /** Remaining free requests, including those reserved by running requests. */
   readonly freeRequests: number;
-  /** How many refill codes the account has redeemed. */
-  readonly redeemedCodes: number;
+  /** How many rows the account's refill log has. */
+  readonly refills: number;
   readonly requestsPerMinute: number;
   readonly banned: boolean;
   readonly lastUsedAt: Date | null;
@@ -272,7 +272,7 @@ export class HotAccountStore {
       reservedNano: BigInt(reserved ?? '0'),
       totalAddedNano: BigInt(added ?? '0'),
       freeRequests: Number(free),
-      redeemedCodes: Number(codes ?? '0'),
+      refills: Number(codes ?? '0'),
       requestsPerMinute: Number(rpm),
       maxQueuedJobs: Number(mqj),
       weight: Number(wgt),

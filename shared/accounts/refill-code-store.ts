@@ -1,5 +1,6 @@
 import type { NoGrantReason } from './no-grant-reasons.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import { isAfter, newestFirst } from '../platform/storage/newest-first.ts';
 import { createRefillCode, formatRefillCode, hashRefillCode } from './credentials.ts';
 
 /** A refill code in MongoDB. `_id` is its hash, so a stolen database contains no redeemable codes. */
@@ -73,7 +74,7 @@ export class RefillCodeStore {
   }
 
   async createIndexes(): Promise<void> {
-    await this.#codes.createIndex({ createdAt: 1 });
+    await this.#codes.createIndex({ createdAt: 1, _id: 1 });
     // Indexes only pending claims, so it stays small even if there are many codes.
     await this.#codes.createIndex(
       { 'redeemed.at': 1 },
@@ -98,9 +99,41 @@ export class RefillCodeStore {
     return codes;
   }
 
+  /**
+   * Lists codes, newest first.
+   * @param after the `_id` of the last code of the page before; null for the first page
+   * @param isUnused only those that still work
+   */
+  async listPage(
+    { isUnused }: { readonly isUnused: boolean },
+    after: string | null,
+    limit: number,
+  ): Promise<RefillCodeDocument[]> {
+    const last = after === null ? null : await this.findById(after);
+    if (after !== null && last === null) return [];
+    const conditions = [
+      isAfter(last),
+      { source: { $exists: false } },
+      ...(isUnused
+        ? [
+            { redeemed: null, revokedAt: null },
+            { $or: [{ expiresAt: null }, { expiresAt: { $gt: new Date() } }] },
+          ]
+        : []),
+    ];
+    return await callMongo(() =>
+      this.#codes.find({ $and: conditions }).sort(newestFirst).limit(limit).toArray(),
+    );
+  }
+
   /** All codes, oldest first. */
   list(): AsyncIterable<RefillCodeDocument> {
-    return this.#codes.find({ source: { $exists: false } }).sort({ createdAt: 1 });
+    return this.#codes.find({ source: { $exists: false } }).sort({ createdAt: 1, _id: 1 });
+  }
+
+  /** @param id the hash of the code */
+  async findById(id: string): Promise<RefillCodeDocument | null> {
+    return await callMongo(() => this.#codes.findOne({ _id: id }));
   }
 
   /** @param code as it was typed */
@@ -162,9 +195,16 @@ export class RefillCodeStore {
 
   /** Revokes an unredeemed code. Does not change a code that is already revoked. @returns whether it was revoked now */
   async revoke(code: string): Promise<boolean> {
-    const { modifiedCount } = await this.#codes.updateOne(
-      { _id: hashRefillCode(code), redeemed: null, revokedAt: null },
-      { $set: { revokedAt: new Date() } },
+    return await this.revokeById(hashRefillCode(code));
+  }
+
+  /** Like `revoke`. @param id the hash of the code */
+  async revokeById(id: string): Promise<boolean> {
+    const { modifiedCount } = await callMongo(() =>
+      this.#codes.updateOne(
+        { _id: id, redeemed: null, revokedAt: null },
+        { $set: { revokedAt: new Date() } },
+      ),
     );
     return modifiedCount === 1;
   }

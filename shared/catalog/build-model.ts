@@ -53,6 +53,7 @@ export function buildModel(
         accepts: route.accepts,
         onDisconnect: route.onDisconnect,
         maxTokens: route.maxTokens,
+        cost: route.cost === undefined ? null : completePricing({ ...route.cost, free_requests: false }, ''),
       },
     ];
   });

@@ -123,6 +123,8 @@ export interface CatalogRoute {
   readonly accepts: readonly string[];
   readonly onDisconnect: OnDisconnect;
   readonly maxTokens: MaxTokensScope;
+  /** What the vendor charges the operator. Null if the catalog does not say. */
+  readonly cost: Pricing | null;
 }
 
 export interface CatalogDimensions {
@@ -218,6 +220,10 @@ export const UpstreamEntry = Type.Object({
 });
 export type UpstreamEntry = Static<typeof UpstreamEntry>;
 
+/** What a vendor charges, in the form of a model's prices. */
+const CostEntry = Type.Omit(Pricing, ['date_of_use', 'free_requests']);
+export type CostEntry = Static<typeof CostEntry>;
+
 export const RouteEntry = Type.Object({
   upstream: Type.String({ minLength: 1 }),
   model: Type.Optional(Type.String({ minLength: 1 })),
@@ -228,6 +234,7 @@ export const RouteEntry = Type.Object({
   accepts: Type.Array(Type.String({ pattern: '^[a-zA-Z_][a-zA-Z0-9_]{0,63}$' }), { default: [] }),
   onDisconnect: StringEnum(['cancel', 'drain'], { default: 'cancel' }),
   maxTokens: StringEnum(['all', 'answer'], { default: 'all' }),
+  cost: Type.Optional(CostEntry),
 });
 export type RouteEntry = Static<typeof RouteEntry>;
 

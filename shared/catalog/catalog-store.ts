@@ -4,8 +4,9 @@ import { explainFileError } from '../platform/runtime/explain-file-error.ts';
 import type { Logger } from '../platform/runtime/logger.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
-import type { Catalog, CatalogModel } from './catalog-schema.ts';
+import type { Catalog, CatalogModel, CatalogRoute } from './catalog-schema.ts';
 import { compareCatalogs } from './compare-catalogs.ts';
+import { isRouteDrained } from './drained-routes.ts';
 import { CatalogError, formatProblem, parseCatalog } from './parse-catalog.ts';
 
 export interface CatalogStoreOptions {
@@ -21,7 +22,7 @@ export interface CatalogStoreOptions {
 const pollIntervalMs = 250;
 
 /**
- * Holds the current catalog and the list of disabled models. It polls the file instead of watching it: a watcher is
+ * Holds the current catalog, and which models and routes operators have turned off. It polls the file instead of watching it: a watcher is
  * lost when an editor replaces the file or Kubernetes swaps a symlink.
  */
 export class CatalogStore {
@@ -37,6 +38,7 @@ export class CatalogStore {
   /** The text last read, valid or not. Null if the file could not be read. */
   #lastReadText: string | null;
   #disabled: ReadonlySet<string> = new Set();
+  #drained: ReadonlySet<string> = new Set();
   #isDisabledStale = false;
   #isPolling = false;
   #timer: NodeJS.Timeout | null;
@@ -81,7 +83,7 @@ export class CatalogStore {
 
   /** Everything the store's results depend on. While these are the same objects, the results do not change. */
   get state(): readonly unknown[] {
-    return [this.#catalog, this.#disabled];
+    return [this.#catalog, this.#disabled, this.#drained];
   }
 
   find(idOrAlias: string): CatalogModel | undefined {
@@ -89,10 +91,16 @@ export class CatalogStore {
   }
 
   /**
-   * Returns whether requests for the model can be served now: it has a usable route and no administrator disabled it.
+   * Returns whether requests for the model can be served now: it has a usable route that is not drained, and no
+   * administrator disabled it.
    */
   isActive(model: CatalogModel): boolean {
-    return model.routes.length > 0 && !this.isDisabled(model);
+    return model.routes.some((route) => !this.isDrained(model, route)) && !this.isDisabled(model);
+  }
+
+  /** Returns whether an operator has drained the model's route: it gets no further calls. */
+  isDrained({ id }: Pick<CatalogModel, 'id'>, route: CatalogRoute): boolean {
+    return this.#drained.size > 0 && isRouteDrained(this.#drained, id, route);
   }
 
   isDisabled(model: CatalogModel): boolean {
@@ -100,16 +108,25 @@ export class CatalogStore {
   }
 
   /**
-   * Reads which models are disabled. While Redis is unavailable, the last known list applies, and the read is retried
-   * until it succeeds.
+   * Reads which models are disabled and which routes are drained. While Redis is unavailable, the last known lists apply,
+   * and the read is retried until it succeeds.
    */
   async refreshDisabled(): Promise<void> {
     try {
-      this.#disabled = new Set(await this.#options.redis.smembers(redisKeys.disabledModels));
+      const { redis } = this.#options;
+      const [disabled, drained] = await Promise.all([
+        redis.smembers(redisKeys.disabledModels),
+        redis.smembers(redisKeys.drainedRoutes),
+      ]);
+      this.#disabled = new Set(disabled);
+      this.#drained = new Set(drained);
       this.#isDisabledStale = false;
     } catch (error) {
       if (!this.#isDisabledStale && this.#timer !== null) {
-        this.#options.log.warn({ err: error }, 'disabled models cannot be read; the last known ones apply');
+        this.#options.log.warn(
+          { err: error },
+          'disabled models and drained routes cannot be read; the last known ones apply',
+        );
       }
       this.#isDisabledStale = true;
     }

@@ -155,8 +155,9 @@ export function checkModel(
       add(['routes', i], 'repeats a route of this model: remove one, and increase the weight of the other');
     routeNames.add(name);
   }
-  issues.push(...checkPricing(model, [...at, 'pricing']));
+  issues.push(...checkPricing(model.pricing, [...at, 'pricing']));
   for (const [i, route] of model.routes.entries()) {
+    if (route.cost !== undefined) issues.push(...checkPricing(route.cost, [...at, 'routes', i, 'cost']));
     const kind = upstreams.get(route.upstream);
     if (kind === null) continue;
     if (kind !== undefined) {

@@ -2,7 +2,7 @@ import type { ModelType, PricingType } from '../contract/models.ts';
 import { defaultImageSize } from '../contract/image-request.ts';
 import { findInvalidPrices } from './cost.ts';
 import { isFixedPrice } from './fixed-price.ts';
-import type { ModelEntry } from './catalog-schema.ts';
+import type { CostEntry, ModelEntry } from './catalog-schema.ts';
 import { isRecord } from '../encoding/json-record.ts';
 import { type CatalogIssue } from './catalog-issue.ts';
 import { listQualities, listSizes } from './image-options.ts';
@@ -17,8 +17,9 @@ const measuredBy: Record<ModelType, readonly PricingType[]> = {
 };
 
 /** Finds errors in a price record that matches the schema. */
-export function checkPricing({ pricing }: ModelEntry, at: Location): CatalogIssue[] {
-  const issues: CatalogIssue[] = findInvalidPrices({ ...pricing, date_of_use: '' }).map((name) => ({
+export function checkPricing(pricing: CostEntry, at: Location): CatalogIssue[] {
+  const prices = { ...pricing, date_of_use: '', free_requests: false };
+  const issues: CatalogIssue[] = findInvalidPrices(prices).map((name) => ({
     location: [...at, ...splitPath(pricing, name)],
     message: 'must have at most nine decimals and be at most 9000000',
   }));
@@ -53,10 +54,22 @@ const pricesOfType: Record<PricingType, readonly string[]> = {
 };
 const allPrices = new Set(Object.values(pricesOfType).flat());
 
-/** Finds prices that are valid but probably not intended: they make requests free. */
+/** Finds prices that are valid but probably not intended: they make requests free, or cost the operator nothing. */
 export function findSuspiciousPrices(model: ModelEntry, at: Location): CatalogIssue[] {
-  const { pricing } = model;
-  const location = [...at, 'pricing'];
+  const ofCosts = model.routes.flatMap(({ cost }, i) =>
+    cost === undefined
+      ? []
+      : findSuspicious(cost, model, [...at, 'routes', i, 'cost'], 'so calls cost the operator nothing'),
+  );
+  return [...findSuspicious(model.pricing, model, [...at, 'pricing'], 'so requests are free'), ...ofCosts];
+}
+
+function findSuspicious(
+  pricing: CostEntry,
+  model: ModelEntry,
+  location: Location,
+  effect: string,
+): CatalogIssue[] {
   const used = pricesOfType[pricing.type];
   const given = Object.entries(pricing)
     .filter(([name, price]) => allPrices.has(name) && price !== null)
@@ -65,14 +78,14 @@ export function findSuspiciousPrices(model: ModelEntry, at: Location): CatalogIs
     .filter((name) => !used.includes(name))
     .map((name) => ({
       location: [...location, name],
-      message: `has no effect: pricing.type is ${pricing.type}`,
+      message: `has no effect: ${location.at(-1)}.type is ${pricing.type}`,
     }));
   if (given.some((name) => used.includes(name)) && !measuredBy[model.type].includes(pricing.type)) {
     const measured = measuredBy[model.type].join(', ');
     issues.push({
       location: [...location, 'type'],
       message:
-        `is not supported for models of type ${model.type}, so requests are free; ` +
+        `is not supported for models of type ${model.type}, ${effect}; ` +
         `the supported types are ${measured}`,
     });
   }
@@ -82,7 +95,7 @@ export function findSuspiciousPrices(model: ModelEntry, at: Location): CatalogIs
       message: `has no price of type ${pricing.type}; set it to 0 if that is intended`,
     });
   } else if (pricing.type === 'image' && (pricing.cost_per_image ?? null) === null) {
-    const free = findFreeImages(model);
+    const free = findFreeImages(pricing, model);
     if (free.length > 0) {
       issues.push({
         location,
@@ -114,7 +127,7 @@ export function findUnlistedOptions(model: ModelEntry, at: Location, isOwn: bool
   return [{ location: at, message: `lists no ${missing.join(' and no ')}: ${effects.join('; ')}` }];
 }
 
-function findFreeImages({ pricing, size, image_quality: option }: ModelEntry): string[] {
+function findFreeImages(pricing: CostEntry, { size, image_quality: option }: ModelEntry): string[] {
   const qualities = option?.choices ?? [option?.default ?? 'standard'];
   return qualities.flatMap((quality) => {
     const price = pricing.cost_per_image_quality?.[quality];

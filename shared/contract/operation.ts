@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { AdminScope } from './admin-terms.ts';
 import type { ErrorCode } from './error-kinds.ts';
 import type { ModelType } from './models.ts';
 import type { ErrorText } from './web-errors.ts';
@@ -59,9 +60,13 @@ export interface Operation {
   readonly atRoot?: true;
   /**
    * `web`: the account area's session. `refresh`: a session's refresh token. `metrics`: the token of the operator's
-   * monitoring.
+   * monitoring. `admin`: a token of the admin API, or a session that was started with one.
    */
-  readonly auth: 'key' | 'none' | 'web' | 'refresh' | 'metrics';
+  readonly auth: 'key' | 'none' | 'web' | 'refresh' | 'metrics' | 'admin';
+  /** The scope that a token of the admin API needs; `all` by default. */
+  readonly adminScope?: AdminScope;
+  /** Whether an `Idempotency-Key` is required, and kept for ever. */
+  readonly requiresIdempotencyKey?: true;
   /** If the session cookie is not valid, the refresh cookie is accepted instead, without a CSRF token. */
   readonly acceptsRefreshCookie?: true;
   /** Whether the response sets or clears session cookies. */
@@ -141,6 +146,10 @@ export const translatesErrors = (operation: Operation): boolean =>
  */
 export const needsCsrfToken = (operation: Operation): boolean =>
   operation.auth === 'web' && hasUnsafeMethod(operation);
+
+/** Returns whether a session of the admin API must send a CSRF token. */
+export const changesAsOperator = (operation: Operation): boolean =>
+  operation.auth === 'admin' && hasUnsafeMethod(operation);
 
 /**
  * Returns whether the operation changes a user's data. Returns false for operations that end sessions: users must

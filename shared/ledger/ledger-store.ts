@@ -1,6 +1,6 @@
-import type mongoose from 'mongoose';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
+import { addToSums, findApplied, type SumsChange, type SumsDocument } from './add-to-sums.ts';
 import { IntentStore } from './intent-store.ts';
 import {
   AccountSumsStore,
@@ -9,10 +9,14 @@ import {
   type AppliedAccount,
 } from './account-sums-store.ts';
 import { LedgerConflict } from './ledger-conflict.ts';
+import { describeCredit, type RefillLogDocument, type RequestedCredit } from './refill-rows.ts';
+import { createRequestLogIndexes } from './request-log-indexes-store.ts';
+import { SpendStore, type AccountSpendDocument, type ModelSpendDocument } from './spend-store.ts';
+import { spendSums } from './sum-spend.ts';
 import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
-export interface LedgerDocument {
+export interface LedgerDocument extends RequestedCredit {
   readonly _id: string;
   readonly kind: 'charge' | 'refill';
   readonly accountId: string;
@@ -23,16 +27,22 @@ export interface LedgerDocument {
   readonly shortfallNano: bigint;
   readonly priceVersion: string | null;
   /**
-   * Its number among the account's rows in the request log or its redeemed codes; 0 for lines of a batch, and null for a
-   * refill without a code.
+   * Its number among the account's rows in the request log or the refill log; 0 for lines of a batch, and null for a refill
+   * without a row.
    */
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
 }
 
-/** One row of the request log; kept for 72 hours. `_id` is the request's id. */
-export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' | 'at'> {
+/**
+ * One row of the request log; kept for `LOG_RETENTION_DAYS`. `_id` is the request's id. Customers never see its calls and
+ * its vendor cost. Rows of release 0.1 have neither.
+ */
+export interface RequestLogDocument extends Omit<
+  UsageEvent,
+  'v' | 'requestId' | 'at' | 'failedLines' | 'vendorCostNano'
+> {
   readonly _id: string;
   /** When the request was admitted. */
   readonly at: Date;
@@ -41,25 +51,14 @@ export interface RequestLogDocument extends Omit<UsageEvent, 'v' | 'requestId' |
   /** Numbers the account's rows from 1, without gaps, in the order of settlement. */
   readonly ordinal: number;
   readonly costNano: bigint;
+  /** What the vendors charge the operator; absent if that is unknown. */
+  readonly vendorCostNano?: bigint;
   readonly shortfallNano: bigint;
   readonly free: boolean;
 }
 
-/** One redeemed code; kept forever. `_id` is the refill's id. */
-export interface RefillLogDocument {
-  readonly _id: string;
-  readonly accountId: string;
-  readonly at: Date;
-  /** Numbers the account's redeemed codes from 1, without gaps. */
-  readonly ordinal: number;
-  readonly code: string;
-  readonly amountNano: bigint;
-  readonly freeRequests: number;
-}
-
 /** The sums of one day of an account; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
-export interface DailyStatDocument extends Applied {
-  readonly _id: string;
+export interface DailyStatDocument extends SumsDocument {
   readonly accountId: string;
   readonly day: string;
   readonly requests: number;
@@ -68,12 +67,6 @@ export interface DailyStatDocument extends Applied {
   readonly completionTokens: number;
   readonly costNano: bigint;
   readonly freeRequests: number;
-}
-
-/** The last stream entry included in a document's sums. It distinguishes a repeated entry from a new one. */
-export interface Applied {
-  readonly appliedMs: number;
-  readonly appliedSeq: number;
 }
 
 /** Sums over some of an account's entries. */
@@ -87,40 +80,65 @@ export interface LedgerSums {
   readonly entries: number;
 }
 
+const statSums = [
+  'requests',
+  'promptTokens',
+  'cacheReadTokens',
+  'completionTokens',
+  'costNano',
+  'freeRequests',
+] as const;
+
 interface Checkpoint {
   readonly _id: string;
   readonly ms: number;
   readonly seq: number;
 }
 
+/** Default of `LOG_RETENTION_DAYS`. */
+const defaultRequestLogDays = 30;
+
+export interface LedgerOptions {
+  /** For how many days rows of the request log are kept. */
+  readonly requestLogDays?: number;
+}
+
+/** How far back customers see their requests. Operators see all rows. */
 export const logLifetimeSeconds = 72 * 60 * 60;
 
 /** The ledger in MongoDB. Writes are idempotent by id, or conditional on the last entry applied before. */
 export class LedgerStore {
+  readonly #db: Database;
+  readonly requestLogDays: number;
   readonly entries: Collection<LedgerDocument>;
   readonly logs: Collection<RequestLogDocument>;
   readonly refillLogs: Collection<RefillLogDocument>;
   readonly stats: Collection<DailyStatDocument>;
+  readonly spend: SpendStore;
   readonly intents: IntentStore;
   readonly #accounts: AccountSumsStore;
   readonly #checkpoints: Collection<Checkpoint>;
 
-  constructor(db: Database) {
+  constructor(db: Database, { requestLogDays = defaultRequestLogDays }: LedgerOptions = {}) {
+    this.#db = db;
+    this.requestLogDays = requestLogDays;
     this.entries = db.collection('ledger');
     this.logs = db.collection('request_logs');
     this.refillLogs = db.collection('refill_logs');
     this.stats = db.collection('daily_stats');
+    this.spend = new SpendStore(db);
     this.intents = new IntentStore(db);
     this.#accounts = new AccountSumsStore(db);
     this.#checkpoints = db.collection('ledger_checkpoints');
   }
 
+  /** Also sets for how long rows of the request log are kept. */
   async createIndexes(): Promise<void> {
     await this.entries.createIndex({ accountId: 1, streamMs: 1, streamSeq: 1 });
-    await this.logs.createIndex({ settledAt: 1 }, { expireAfterSeconds: logLifetimeSeconds });
-    await this.logs.createIndex({ accountId: 1, ordinal: -1 });
+    await createRequestLogIndexes(this.#db, this.logs, this.requestLogDays);
     await this.refillLogs.createIndex({ accountId: 1, ordinal: -1 });
     await this.stats.createIndex({ accountId: 1, day: 1 });
+    await this.spend.createIndexes();
   }
 
   async readCheckpoint(shard: number): Promise<StreamId> {
@@ -226,6 +244,14 @@ export class LedgerStore {
     return await this.#accounts.findApplied(ids);
   }
 
+  async findAccountSpendApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
+    return await findApplied(this.spend.ofAccounts, ids);
+  }
+
+  async findModelSpendApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
+    return await findApplied(this.spend.ofModels, ids);
+  }
+
   async findStatsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
     return await findApplied(this.stats, ids);
   }
@@ -241,56 +267,22 @@ export class LedgerStore {
   }
 
   /**
-   * Adds sums to daily stats. Changes a day only if nothing has been applied to it since `from` was read. If `from` is
-   * null, the day is new.
+   * Adds sums to daily stats. Changes a day only if nothing has been applied to it since `from` was read.
    * @throws LedgerConflict if any day was not changed
    */
-  async addToStats(
-    changes: readonly {
-      readonly from: StreamId | null;
-      readonly sums: DailyStatDocument;
-    }[],
-  ): Promise<void> {
-    const added = changes.filter((change) => change.from === null).map((change) => change.sums);
-    if ((await insertMissing(this.stats, added)) < added.length) throw new LedgerConflict();
-    const existing = changes.filter((change) => change.from !== null);
-    if (existing.length === 0) return;
-    const { matchedCount } = await this.stats.bulkWrite(
-      existing.map(({ from, sums }) => ({
-        updateOne: {
-          filter: { _id: sums._id, appliedMs: from!.ms, appliedSeq: from!.seq },
-          update: {
-            $inc: {
-              requests: sums.requests,
-              promptTokens: sums.promptTokens,
-              cacheReadTokens: sums.cacheReadTokens,
-              completionTokens: sums.completionTokens,
-              costNano: sums.costNano,
-              freeRequests: sums.freeRequests,
-            },
-            $set: { appliedMs: sums.appliedMs, appliedSeq: sums.appliedSeq },
-          },
-        },
-      })),
-      { ordered: false },
-    );
-    if (matchedCount < existing.length) throw new LedgerConflict();
+  async addToStats(changes: readonly SumsChange<DailyStatDocument>[]): Promise<void> {
+    if (!(await addToSums(this.stats, statSums, changes))) throw new LedgerConflict();
   }
-}
 
-async function findApplied<T extends Applied & { readonly _id: string }>(
-  collection: Collection<T>,
-  ids: readonly string[],
-): Promise<Map<string, StreamId>> {
-  const filter = { _id: { $in: [...ids] } } as mongoose.mongo.Filter<T>;
-  const found = await collection
-    .find(filter)
+  /** As `addToStats`. */
+  async addToAccountSpend(changes: readonly SumsChange<AccountSpendDocument>[]): Promise<void> {
+    if (!(await addToSums(this.spend.ofAccounts, spendSums, changes))) throw new LedgerConflict();
+  }
 
-    .project<Applied & { readonly _id: string }>({ appliedMs: 1, appliedSeq: 1 })
-    .toArray();
-  return new Map(
-    found.map((document) => [document._id, { ms: document.appliedMs, seq: document.appliedSeq }]),
-  );
+  /** As `addToStats`. */
+  async addToModelSpend(changes: readonly SumsChange<ModelSpendDocument>[]): Promise<void> {
+    if (!(await addToSums(this.spend.ofModels, spendSums, changes))) throw new LedgerConflict();
+  }
 }
 
 /** Converts an entry to its ledger document. `_id` is first, as MongoDB stores it. Pure. */
@@ -309,6 +301,7 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
       freeRequests: entry.freeRequests,
       shortfallNano: 0n,
       priceVersion: null,
+      ...describeCredit(entry.event),
     };
   }
   return {
@@ -324,47 +317,4 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
     shortfallNano: entry.shortfallNano,
     priceVersion: entry.event.priceVersion,
   };
-}
-
-/** Lists the fields instead of copying the rest of the event, which takes ten times as long. */
-export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
-  const { event } = entry;
-  return {
-    _id: event.requestId,
-    accountId: event.accountId,
-    model: event.model,
-    durationMs: event.durationMs,
-    success: event.success,
-    responseCode: event.responseCode,
-    errorCode: event.errorCode,
-    details: event.details,
-    userIp: event.userIp,
-    promptTokens: event.promptTokens,
-    cacheReadTokens: event.cacheReadTokens,
-    cacheWriteTokens: event.cacheWriteTokens,
-    completionTokens: event.completionTokens,
-    counted: event.counted,
-    images: event.images,
-    imageQuality: event.imageQuality,
-    imageSize: event.imageSize,
-    characters: event.characters,
-    billedMs: event.billedMs,
-    priceVersion: event.priceVersion,
-    user: event.user,
-    ...(event.lines !== undefined && { lines: event.lines }),
-    at: new Date(event.at),
-    settledAt: new Date(entry.streamId.ms),
-    ordinal: entry.ordinal,
-    costNano: entry.totalNano ?? entry.costNano,
-    shortfallNano: entry.shortfallNano,
-    free: entry.free,
-  };
-}
-
-/** The row of a redeemed code; null for a refill without one. */
-export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
-  const { refillId, accountId, at, code } = entry.event;
-  if (code === null || entry.ordinal === null) return null;
-  const { ordinal, amountNano, freeRequests } = entry;
-  return { _id: refillId, accountId, at: new Date(at), ordinal, code, amountNano, freeRequests };
 }

@@ -38,7 +38,29 @@ export interface UsageEvent {
   readonly user: string | null;
   /** For lines of a batch: how many they are. Absent for a single request. */
   readonly lines?: number;
+  /** For lines of a batch that are settled: how many of them failed. */
+  readonly failedLines?: number;
+  /** The calls to vendors, in their order. Absent if there was none, for lines of a batch, and in events of release 0.1. */
+  readonly calls?: readonly RecordedCall[];
+  /**
+   * What the vendors charge the operator, in nano-roubles; as text, because Lua and JSON have no such integers. Absent
+   * if it is unknown.
+   */
+  readonly vendorCostNano?: string;
 }
+
+/**
+ * A call to a vendor, as a list, so that a request that succeeded at once takes few bytes: one that succeeded has only
+ * the first two elements. The status is null if the vendor sent none, and the reason is the vendor's own text.
+ */
+export type RecordedCall =
+  | readonly [upstream: string, durationMs: number]
+  | readonly [upstream: string, durationMs: number, status: number | null, reason: string];
+
+/** Further calls replace the last one, so that the first failures and the end are known. */
+export const maxRecordedCalls = 10;
+/** Characters. */
+export const maxCallReason = 500;
 
 export interface RefillEvent {
   readonly v: 1;
@@ -49,7 +71,18 @@ export interface RefillEvent {
   readonly source: 'code' | 'admin' | 'demo' | 'signup' | 'test';
   /** The redeemed code as it was issued, now worthless. Null for a refill without one. */
   readonly code: string | null;
+  /** The operator's note to the account's owner. */
+  readonly note?: string;
+  /**
+   * For a credit with an Idempotency-Key: the nano-roubles and free requests that were requested. A debit takes at most
+   * what is available, so these may differ from what was taken.
+   */
+  readonly requestedNano?: string;
+  readonly requestedFree?: number;
 }
+
+/** Whether the refill has a row in the account's refill log. The balances of test accounts have none. */
+export const isRefillListed = ({ source, code }: RefillEvent): boolean => source !== 'test' || code !== null;
 
 /** Creates the event of a refill that happens now. */
 export function createRefillEvent(
@@ -93,7 +126,10 @@ export type LedgerEntry =
       readonly streamId: StreamId;
       readonly amountNano: bigint;
       readonly freeRequests: number;
-      /** Numbers the account's redeemed codes from 1, without gaps; null for a refill without one. */
+      /**
+       * Numbers the rows of the account's refill log from 1, without gaps; null for a refill without a row. Earlier releases
+       * numbered only redeemed codes.
+       */
       readonly ordinal: number | null;
       readonly event: RefillEvent;
       readonly damage: Damage;
@@ -237,10 +273,18 @@ const isText: Check = (value) => typeof value === 'string';
 const isFlag: Check = (value) => typeof value === 'boolean';
 const isCount: Check = (value) => Number.isSafeInteger(value);
 const isNumber: Check = (value) => Number.isFinite(value);
+const isWholeNumber: Check = (value) => typeof value === 'string' && /^-?\d{1,16}$/.test(value);
 const optional =
   (check: Check): Check =>
   (value) =>
     value === null || value === undefined || check(value);
+
+const isRecordedCall: Check = (call) => {
+  if (!Array.isArray(call)) return false;
+  const [upstream, durationMs, status, reason] = call as unknown[];
+  if (!isText(upstream) || !isNumber(durationMs)) return false;
+  return call.length === 2 || (optional(isCount)(status) && isText(reason));
+};
 
 const usageChecks = listChecks<UsageDetails>({
   model: isText,
@@ -264,9 +308,19 @@ const usageChecks = listChecks<UsageDetails>({
   priceVersion: isText,
   user: optional(isText),
   lines: optional(isCount),
+  failedLines: optional(isCount),
+  calls: optional((calls) => Array.isArray(calls) && calls.every(isRecordedCall)),
+  vendorCostNano: optional((cost) => isText(cost) && /^\d{1,30}$/.test(cost as string)),
 });
 
-const refillChecks = listChecks<RefillDetails>({ at: isTime, source: isText, code: optional(isText) });
+const refillChecks = listChecks<RefillDetails>({
+  at: isTime,
+  source: isText,
+  code: optional(isText),
+  note: optional(isText),
+  requestedNano: optional(isWholeNumber),
+  requestedFree: optional(isCount),
+});
 
 /** @returns why the event cannot be used; null if it can */
 function findDamage(

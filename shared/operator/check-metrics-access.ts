@@ -17,15 +17,12 @@ const proxyHeaders = [
 /**
  * Decides who may read the metrics of a process: whoever has the token. If none is set, those who connect from the same
  * machine without a proxy.
- * @param otherToken another token that also gives access
  * @throws AppError `invalid_api_key`, `forbidden`
  */
 export function checkMetricsAccess(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   { metricsToken, trustProxy }: Pick<Config, 'metricsToken' | 'trustProxy'>,
-  otherToken: string | null = null,
 ): void {
-  if (otherToken !== null && hasBearerToken(headers.authorization ?? '', otherToken)) return;
   if (metricsToken !== null) {
     if (hasBearerToken(headers.authorization ?? '', metricsToken)) return;
     throw new AppError('invalid_api_key', {

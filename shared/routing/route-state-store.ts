@@ -54,19 +54,37 @@ export class RouteStateStore {
    * Clears the cooldowns of an upstream's keys and the failures of its routes, so that all can be called immediately.
    */
   async reset(upstream: CatalogUpstream, routes: readonly CatalogRoute[]): Promise<void> {
-    const names = routes
+    await callRedis(() => this.#redis.del(redisKeys.keysOnCooldown(upstream.name), ...listStates(routes)));
+  }
+
+  /** Like `reset`, for some routes of the upstream. Keys that are on cooldown for all of its routes stay so. */
+  async resetRoutes(upstream: CatalogUpstream, routes: readonly CatalogRoute[]): Promise<void> {
+    const cooldowns = routes
       .flatMap(listCandidates)
-      .flatMap(({ route: { id }, fingerprint }) => [
-        redisKeys.routeHealth(id),
-        redisKeys.accountsServedOnRoute(id),
-        redisKeys.accountsFailedOnRoute(id),
-        redisKeys.accountsStruckOnRoute(id),
-        redisKeys.accountsServedWithKey(id, fingerprint),
-        redisKeys.accountsRejectedWithKey(id, fingerprint),
-      ]);
-    await callRedis(() => this.#redis.del(redisKeys.keysOnCooldown(upstream.name), ...names));
+      .map(cooldownFields)
+      .flatMap(({ keyOnRoute, keyForSome }) => [keyOnRoute, keyForSome]);
+    if (cooldowns.length === 0) return;
+    await callRedis(() =>
+      Promise.all([
+        this.#redis.hdel(redisKeys.keysOnCooldown(upstream.name), ...cooldowns),
+        this.#redis.del(...listStates(routes)),
+      ]),
+    );
   }
 }
+
+/** The keys with the state of routes. */
+const listStates = (routes: readonly CatalogRoute[]): string[] =>
+  routes
+    .flatMap(listCandidates)
+    .flatMap(({ route: { id }, fingerprint }) => [
+      redisKeys.routeHealth(id),
+      redisKeys.accountsServedOnRoute(id),
+      redisKeys.accountsFailedOnRoute(id),
+      redisKeys.accountsStruckOnRoute(id),
+      redisKeys.accountsServedWithKey(id, fingerprint),
+      redisKeys.accountsRejectedWithKey(id, fingerprint),
+    ]);
 
 /** Returns every candidate of these routes with its state. */
 export async function readCandidates(

@@ -66,7 +66,7 @@ export async function openStores(
     findPriceDay: await prices.readDays(),
   });
   const mails = new MailQueue(redis, config);
-  const ledger = new LedgerStore(mongo.db);
+  const ledger = new LedgerStore(mongo.db, config);
   const objects = new ObjectStore(config.s3);
   const accounts = new AccountStore(mongo.db, config);
   return {

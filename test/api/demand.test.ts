@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { AdminContext } from '../../scripts/admin/command.ts';
+import { openTrail } from '../../scripts/admin/open-trail.ts';
 import { queueVerbs } from '../../scripts/admin/queue.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
@@ -69,7 +70,8 @@ async function runQueueCommand<T>(stack: TestStack, verb: string, queue = ''): P
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const log = createLogger('test', 'silent');
-  const context = { redis, hotAccounts, config, env: stack.env, log, positionals: [queue] };
+  const trail = openTrail({ mongo }, () => undefined);
+  const context = { redis, hotAccounts, config, env: stack.env, log, trail, positionals: [queue] };
   return (await queueVerbs[verb]!.run(context as unknown as AdminContext)) as T;
 }
 

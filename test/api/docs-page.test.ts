@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { testAdminToken } from '../support/admin-api.ts';
 import { useStack, type TestStack } from '../support/stack.ts';
 import { createWebUser } from '../support/web-client.ts';
 
@@ -50,7 +51,7 @@ const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : t
 
 /** Operations whose examples refer to objects that a fresh server does not have. */
 const cannotSucceed =
-  /\/files\/|\/batches\/|\/users\/redeem|\/jobs\/\w|verify-code|\/sessions\/|\/link |\/api-accounts\/\d/;
+  /\/admin\/(?:accounts|codes|users|batches|jobs)\/|\/admin\/jobs\?|\/files\/|\/batches\/|\/users\/redeem|\/jobs\/\w|verify-code|\/sessions\/|\/link |\/api-accounts\/\d/;
 
 /** Writes the session of a new user to a curl cookie file. @returns its CSRF token */
 async function writeCookies(stack: TestStack, file: string): Promise<string> {
@@ -61,7 +62,7 @@ async function writeCookies(stack: TestStack, file: string): Promise<string> {
 }
 
 withCurl('every curl command on the page works as pasted', async (t) => {
-  const stack = await useStack(t, { env: { WEB_CAPTCHA: 'off' } });
+  const stack = await useStack(t, { env: { WEB_CAPTCHA: 'off', ADMIN_TOKEN: testAdminToken } });
   const commands = findCommands(await (await fetch(`${stack.url}/docs`)).text());
   t.true(commands.length >= 10);
   const directory = await mkdtemp(join(tmpdir(), 'mg-docs-'));
@@ -73,7 +74,12 @@ withCurl('every curl command on the page works as pasted', async (t) => {
     const csrfToken = await writeCookies(stack, join(directory, 'cookies.txt'));
     const options = `--silent --show-error --fail-with-body --write-out '%{http_code}'`;
     const script = `curl() { command curl ${options} "$@"; }\n${command}`;
-    const env = { PATH: process.env['PATH'] ?? '', API_KEY: apiKey, CSRF_TOKEN: csrfToken };
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      API_KEY: apiKey,
+      ADMIN_TOKEN: testAdminToken,
+      CSRF_TOKEN: csrfToken,
+    };
     const { stdout } = await run('sh', ['-c', script], { env, cwd: directory, maxBuffer: 8_000_000 });
     t.regex(stdout, /2\d\d$/, command);
   }

@@ -6,9 +6,9 @@ import type { RefillLogPage, RequestLogPage, Stats } from '../../api/contract/us
 import {
   logLifetimeSeconds,
   type DailyStatDocument,
-  type RefillLogDocument,
   type RequestLogDocument,
 } from '../../shared/ledger/ledger-store.ts';
+import type { RefillLogDocument } from '../../shared/ledger/refill-rows.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
 import { findRow } from '../support/observe.ts';
@@ -250,7 +250,7 @@ test('an invalid page number is a 422 that reports the parameter', async (t) => 
   t.like((await get(apiKey, '/users/request_logs?page_size=7')).body, { page_size: 300 });
 });
 
-test('the refill log shows redeemed codes, but no other credits', async (t) => {
+test('the refill log shows a redeemed code as it was issued', async (t) => {
   const { apiKey } = await stack.createAccount({ balance: '5' });
   const refill = { balanceNano: parseRub('12.5')!, freeRequests: 3, expiresAt: null };
   const [code] = await new RefillCodeStore(stack.mongo.db).create(1, refill);
@@ -265,7 +265,14 @@ test('the refill log shows redeemed codes, but no other credits', async (t) => {
     page: 1,
     page_size: 20,
     items: [
-      { created_at: createdAt, refill_code_redeemed: code!, balance_added: '12.5', free_requests_added: 3 },
+      {
+        created_at: createdAt,
+        refill_code_redeemed: code!,
+        balance_added: '12.5',
+        free_requests_added: 3,
+        source: 'code',
+        note: null,
+      },
     ],
   });
 });

@@ -65,13 +65,45 @@ test('each redeemed code is in the log exactly once, even if the log is read whi
   }
 });
 
-test('an operator’s credit is in the balance immediately, and not in the log', async (t) => {
+test('operators’ credits and corrections are in the log with their notes, also before the ledger is processed', async (t) => {
   const stack = await useStack(t, { workers: [] });
   const account = await stack.createAccount({ balance: '1' });
   const [code] = await createCodes(stack, 1);
   await redeem(stack, account, code!);
-  const event = createRefillEvent('an operator’s', account.id, 'admin');
-  await runRefill(stack.redis, { amountNano: parseRub('7')!, freeRequests: 0, event });
-  t.is(await readBalance(stack, account), 20.5);
-  t.deepEqual(codesOf(await readLog(stack, account)), [code]);
+  const credit = (id: string, amount: string, note?: string) =>
+    runRefill(stack.redis, {
+      amountNano: parseRub(amount)!,
+      freeRequests: 0,
+      event: {
+        ...createRefillEvent(id, account.id, 'admin'),
+        ...(note !== undefined && { note }),
+      },
+    });
+  await credit('a credit', '7', 'invoice 17');
+  await credit('a correction', '-2.5');
+  t.is(await readBalance(stack, account), 18);
+  const expected = [
+    { refill_code_redeemed: '', balance_added: '-2.5', source: 'operator', note: null },
+    { refill_code_redeemed: '', balance_added: '7', source: 'operator', note: 'invoice 17' },
+    { refill_code_redeemed: code, balance_added: '12.5', source: 'code', note: null },
+  ] as const;
+  const before = await readLog(stack, account);
+  t.is(before.total_count, 3);
+  for (const [i, row] of expected.entries()) t.like(before.items[i], row);
+
+  await stack.startWorker();
+  const stream = redisKeys.ledgerStream(shardOf(account.id));
+  await waitFor('the ledger to be processed', async () => (await stack.redis.xlen(stream)) === 0);
+  t.deepEqual(await readLog(stack, account), before);
+});
+
+test('a row that an earlier release wrote is shown as that of a code', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const account = await stack.createAccount({ balance: '0' });
+  const row = { _id: 'an old row', accountId: account.id, at: new Date(), ordinal: 1, code: 'CODE-1' };
+  await stack.mongo.db
+    .collection<{ _id: string }>('refill_logs')
+    .insertOne({ ...row, amountNano: 1n, freeRequests: 0 } as { _id: string });
+  const { items } = await readLog(stack, account);
+  t.like(items[0], { refill_code_redeemed: 'CODE-1', source: 'code', note: null });
 });

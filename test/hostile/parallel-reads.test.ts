@@ -21,7 +21,7 @@ async function fillLog(accountId: string): Promise<void> {
   const now = new Date();
   const rows = Array.from({ length: 300 }, (_, i) => {
     const _id = randomUUID();
-    const { v: _v, requestId: _id2, at: _at, ...event } = usageEvent(accountId, _id);
+    const { v: _v, requestId: _id2, at: _at, vendorCostNano: _cost, ...event } = usageEvent(accountId, _id);
     const money = { costNano: 1n, shortfallNano: 0n, free: false };
     return { ...event, ...money, _id, at: now, settledAt: now, ordinal: i + 1 };
   });

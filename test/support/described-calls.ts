@@ -95,6 +95,8 @@ export async function prepareCall(stack: TestStack, described: DescribedOperatio
   }
   if (schemes.includes('metricsToken'))
     return { headers: { authorization: `Bearer ${stack.config.metricsToken}` } };
+  if (schemes.includes('adminToken'))
+    return { headers: { authorization: `Bearer ${stack.config.adminToken}` } };
   const email = `${randomUUID()}@example.com`;
   if (operationId === 'verifyCode') return { headers: {}, ...(await prepareSignIn(stack, email)) };
   if (schemes.length === 0) return { headers: {} };

@@ -44,5 +44,6 @@ export function createRoute(id: string, options: RouteOptions = {}): CatalogRout
     accepts: [],
     onDisconnect: 'cancel',
     maxTokens: 'all',
+    cost: null,
   };
 }

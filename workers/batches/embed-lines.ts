@@ -123,6 +123,7 @@ function finishLine(
           reasoningTokens: 0,
           counted: outcome.counted,
           costNano,
+          vendorCostNano: outcome.vendorCostNano ?? null,
           startedAtMs: request.admittedAtMs,
         }
       : null;

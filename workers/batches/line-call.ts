@@ -12,6 +12,7 @@ import { decodeResult } from '../../shared/work/replies/result.ts';
 import type { Receipt, RequestOutcome } from '../../shared/work/settlement/finish-request.ts';
 import type { JobDeps, LineEnd, RequestRun } from '../runs/job-context.ts';
 import { runChat } from '../runs/run-chat.ts';
+import { RunFacts } from '../runs/run-facts.ts';
 import { runImage } from '../runs/run-image.ts';
 import { findMaxCharge, type LineNames, type ReservedLine } from './ready-line.ts';
 import { writeAnswer } from './result-lines.ts';
@@ -85,6 +86,7 @@ export async function callLine(
     cancelStalled: () => undefined,
     whenRequested: () => Promise.reject(new Error('the response of a line is not requested')),
     log: context.log.child({ requestId: line.id }),
+    facts: new RunFacts(request),
     begin: () => call.begin(),
     line: call,
   };
@@ -205,7 +207,7 @@ class LineCall implements LineEnd {
   #toCharge(outcome: RequestOutcome): LineCharge | null {
     if (!outcome.reachedModel) return null;
     const { model, priceVersion, admittedAtMs } = this.#request;
-    const { charged, usage, counted } = outcome;
+    const { charged, usage, counted, vendorCostNano = null } = outcome;
     return {
       model,
       priceVersion,
@@ -214,6 +216,7 @@ class LineCall implements LineEnd {
       reasoningTokens: charged ? (outcome.reasoningTokens ?? 0) : 0,
       counted,
       costNano: charged ? this.#costOf(outcome) : 0n,
+      vendorCostNano,
       startedAtMs: admittedAtMs,
     };
   }

@@ -50,7 +50,7 @@ balance, reserved = tonumber(balance), tonumber(reserved) - release
 local left = budgets and budgets.findLeft()
 local payable = math.max(release, math.min(balance - reserved, left or balance))
 local total, settled = 0, 0
-for eachArg = 15, #ARGV - 1, 14 do
+for eachArg = 15, #ARGV - 1, 15 do
   local model = ARGV[eachArg + 1] -- of these lines
   local exactCost = tonumber(ARGV[eachArg + 2]) -- nano-roubles
   local event = ARGV[eachArg + 3] -- the usage event as JSON
@@ -65,6 +65,7 @@ for eachArg = 15, #ARGV - 1, 14 do
   local images = tonumber(ARGV[eachArg + 12]) -- of these lines
   local characters = tonumber(ARGV[eachArg + 13]) -- of these lines
   local billedMs = tonumber(ARGV[eachArg + 14]) -- of these lines
+  local vendorCost = ARGV[eachArg + 15] -- nano-roubles that vendors charge for these lines; '' if unknown
   local cost = math.min(exactCost, payable)
   payable, total = payable - cost, total + cost
   settled = settled + succeeded + failed
@@ -78,13 +79,15 @@ for eachArg = 15, #ARGV - 1, 14 do
     local field = 'sum:' .. model
     local known = redis.call('HGET', batch, field)
     local sum = known and cjson.decode(known)
-      or {ok = 0, bad = 0, pt = 0, cr = 0, cw = 0, ct = 0, counted = 0, images = 0, chars = 0, ms = 0, cost = '0'}
+      or {ok = 0, bad = 0, pt = 0, cr = 0, cw = 0, ct = 0, counted = 0, images = 0, chars = 0, ms = 0, cost = '0', vc = '0'}
     sum.ok, sum.bad = sum.ok + succeeded, sum.bad + failed
     sum.pt, sum.ct = sum.pt + promptTokens, sum.ct + completionTokens
     sum.cr, sum.cw = sum.cr + cacheReadTokens, sum.cw + cacheWriteTokens
     sum.counted = math.max(sum.counted, isCounted)
     sum.images, sum.chars, sum.ms = sum.images + images, sum.chars + characters, sum.ms + billedMs
     sum.cost = whole(tonumber(sum.cost) + cost)
+    -- Once it is unknown for some lines, it stays unknown.
+    sum.vc = sum.vc and vendorCost ~= '' and whole(tonumber(sum.vc) + vendorCost) or nil
     redis.call('HSET', batch, field, cjson.encode(sum))
     local entry = redis.call('XADD', prefix .. 'ledger', '*', 'kind', 'charge', 'account', accountId, 'id', eventId,
       'cost', whole(cost), 'shortfall', whole(exactCost - cost), 'free', '0', 'ordinal', '0', 'event', event,

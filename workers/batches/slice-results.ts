@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { noUsage, type Usage } from '../../shared/catalog/cost.ts';
+import { addCosts } from '../routing/vendor-cost.ts';
 import { batchWindowMs } from '../../shared/contract/batch-terms.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import type { UsageEvent } from '../../shared/ledger/usage-event.ts';
@@ -37,6 +38,8 @@ export interface LineCharge {
   readonly counted: boolean;
   /** Limited to the maximum of the line. */
   readonly costNano: bigint;
+  /** What the vendors charge the operator; null if that is unknown. */
+  readonly vendorCostNano: bigint | null;
   readonly startedAtMs: number;
 }
 
@@ -309,6 +312,10 @@ function sumByModel(
     const charges = group.flatMap(({ charge }) => charge ?? []);
     const sum = (of: (usage: Usage) => number): number =>
       charges.reduce((total, { usage }) => total + of(usage), 0);
+    const vendorCostNano = charges.reduce<bigint | null>(
+      (total, charge) => addCosts(total, charge.vendorCostNano),
+      0n,
+    );
     const event: UsageEvent = {
       v: 1,
       requestId: `${batchId}/${number}.${step}/${model}`,
@@ -334,6 +341,8 @@ function sumByModel(
       priceVersion: prices.get(model)?.version ?? charges[0]!.priceVersion,
       user: null,
       lines: group.length,
+      ...(failed > 0 && { failedLines: failed }),
+      ...(vendorCostNano !== null && { vendorCostNano: vendorCostNano.toString() }),
     };
     const costNano = charges.reduce((total, charge) => total + charge.costNano, 0n);
     return { model, costNano, event, succeeded, failed };

@@ -69,6 +69,7 @@ const settleScript = new LuaScript(
       'images',
       'characters',
       'billedMs',
+      'vendorCost',
     ],
     constants: batchConstants,
   },
@@ -323,6 +324,7 @@ export async function settleLines(
     images: event?.images ?? 0,
     characters: event?.characters ?? 0,
     billedMs: event?.billedMs ?? 0,
+    vendorCost: event?.vendorCostNano ?? '',
   }));
   const reply = (await callRedis(() => settleScript.run(redis, values, items))) as SettleReply;
   const [outcome, hasEnded = 0, why = ''] = reply;

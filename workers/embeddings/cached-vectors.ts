@@ -16,7 +16,13 @@ export async function deliverCached(
   if (cachedVectors.every((one) => one !== null)) request.reachedModel = true;
   for (const [i, one] of cachedVectors.entries()) {
     if (one !== null)
-      request.deliver(i, { ...one, bufferRef: null, dimensions: space.dimensions, billedMs: 0 });
+      request.deliver(i, {
+        ...one,
+        bufferRef: null,
+        dimensions: space.dimensions,
+        billedMs: 0,
+        vendorCostNano: 0n,
+      });
   }
 }
 

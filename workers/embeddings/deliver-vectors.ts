@@ -1,5 +1,6 @@
 // decision 0028
 import { AppError } from '../../shared/contract/errors.ts';
+import { shareCost } from '../routing/vendor-cost.ts';
 import { UpstreamError, type EmbeddingResponse } from '../upstreams/upstream.ts';
 import type { EmbeddedInput, BufferRef } from './embedding-task.ts';
 import type { InputClaim, PendingInput } from './embedding-work.ts';
@@ -31,7 +32,7 @@ export function deliverVectors(
   response: EmbeddingResponse,
   bill: CallBill,
   bufferRef: BufferRef | null,
-  tookMs: number,
+  { tookMs, vendorCostNano }: { readonly tookMs: number; readonly vendorCostNano: bigint | null },
 ): Delivery {
   const billedTimes = shareExactly(
     tookMs,
@@ -44,6 +45,14 @@ export function deliverVectors(
     throw new UpstreamError('unavailable', 'the upstream sent only vectors with non-finite numbers');
   }
   const embedded: DeliveredInput[] = [];
+  // The inputs with a vector bear the cost of the others.
+  const costs =
+    vendorCostNano === null
+      ? null
+      : shareCost(
+          vendorCostNano,
+          bill.tokens.map((tokens, i) => (broken.has(i) ? 0 : tokens)),
+        );
   for (const [i, input] of inputs.entries()) {
     if (broken.has(i)) continue;
     const vector = response.vectors.subarray(i * size, (i + 1) * size);
@@ -54,6 +63,7 @@ export function deliverVectors(
       tokens: bill.tokens[i]!,
       counted: bill.isCounted,
       billedMs: billedTimes[i]!,
+      vendorCostNano: costs === null ? null : costs[i]!,
     };
     input.deliver(outcome);
     embedded.push({ input, toCache: { vector, tokens: kept.tokens[i]!, counted: kept.isCounted } });

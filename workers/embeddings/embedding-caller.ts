@@ -1,12 +1,13 @@
 import { modelDisabled } from '../../shared/contract/model-errors.ts';
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import { noUsage } from '../../shared/catalog/cost.ts';
+import { computeVendorCost } from '../routing/vendor-cost.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
 import { createMediaLoader, type MediaSources } from '../media/media-loader.ts';
 import type { CallClass } from '../../shared/work/queue/call-class.ts';
 import type { CallObserver } from '../routing/call-observer.ts';
 import { callRoute, type GrantedCall, type Routing } from '../routing/call-route.ts';
-import type { CallSpan } from '../routing/call-span.ts';
 import { RequestFailures } from '../routing/request-failures.ts';
 import {
   type EmbeddingResponse,
@@ -111,7 +112,7 @@ export class EmbeddingCaller {
         inputs = inputs.filter((input) => input.isNeeded);
         if (inputs.length === 0) throw new NobodyWaiting();
         granted.setServedAccounts(new Set(inputs.map(({ accountId }) => accountId)));
-        return await this.#embed(model, upstream, target, inputs, granted.span ?? null);
+        return await this.#embed(model, upstream, target, inputs, granted);
       },
     });
   }
@@ -122,7 +123,7 @@ export class EmbeddingCaller {
     upstream: Upstream,
     target: UpstreamTarget,
     inputs: readonly PendingInput[],
-    span: CallSpan | null,
+    { route, span = null }: Pick<GrantedCall, 'route' | 'span'>,
   ): Promise<readonly PendingInput[]> {
     const { log, media, vectorCache } = this.#dependencies;
     if (upstream.embed === undefined) {
@@ -148,7 +149,14 @@ export class EmbeddingCaller {
     const bill = billCall(inputs, response.promptTokens);
     this.#recordBill(model, target, inputs, bill, response.promptTokens);
     const tookMs = Math.round(performance.now() - startedAtMs);
-    const { embedded, broken } = deliverVectors(inputs, response, bill, bufferRef, tookMs);
+    const vendorCostNano = computeVendorCost(route, {
+      ...noUsage,
+      promptTokens: response.promptTokens || bill.countedSum,
+      characters: inputs.reduce((sum, { text }) => sum + text.length, 0),
+      durationMs: tookMs,
+    });
+    const times = { tookMs, vendorCostNano };
+    const { embedded, broken } = deliverVectors(inputs, response, bill, bufferRef, times);
     // Uses the model that was called; the catalog may have changed since the inputs were looked up.
     const space = findVectorSpace(model, dimensions);
     if (space === null) bufferRef?.drop();

@@ -39,6 +39,8 @@ export interface EmbeddedInput {
   /** Whether the count is ours: the vendor reported no tokens, or a sum that cannot be split among the inputs. */
   readonly counted: boolean;
   readonly billedMs: number;
+  /** Its share of what the vendor charges for the call; null if that is unknown. 0 for a vector from the cache. */
+  readonly vendorCostNano: bigint | null;
 }
 
 /** Why an input has no vector. */

@@ -9,6 +9,7 @@ import {
   type FinishedLine,
   type InputOutcome,
 } from './embedding-task.ts';
+import { shareCost } from '../routing/vendor-cost.ts';
 import { shareExactly } from './share-exactly.ts';
 import { TaskLines } from './task-lines.ts';
 import type { Dimensions } from './waiting-inputs.ts';
@@ -296,7 +297,7 @@ export class PendingInput {
 
   /**
    * Delivers the outcome to all claims. Each claim is billed all tokens, because each requested them. The vendor's time
-   * is split among the claims, because it was spent only once.
+   * and cost are split among the claims, because they were spent only once.
    */
   deliver(outcome: EmbeddedInput): void {
     this.#isDelivered = true;
@@ -304,12 +305,12 @@ export class PendingInput {
       for (const { request, index } of this.#claims) request.deliver(index, outcome);
       return;
     }
-    const times = shareExactly(
-      outcome.billedMs,
-      this.#claims.map(() => 1),
-    );
+    const equally = this.#claims.map(() => 1);
+    const times = shareExactly(outcome.billedMs, equally);
+    const costs = outcome.vendorCostNano === null ? null : shareCost(outcome.vendorCostNano, equally);
     for (const [i, { request, index }] of this.#claims.entries()) {
-      request.deliver(index, { ...outcome, billedMs: times[i]! });
+      const shares = { billedMs: times[i]!, vendorCostNano: costs === null ? null : costs[i]! };
+      request.deliver(index, { ...outcome, ...shares });
     }
   }
 

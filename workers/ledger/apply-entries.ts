@@ -1,12 +1,27 @@
 import { sumByDay } from '../../shared/ledger/account-sums-store.ts';
+import type { Applied, SumsChange, SumsDocument } from '../../shared/ledger/add-to-sums.ts';
+import { toDay } from '../../shared/ledger/days.ts';
 import {
   toLedgerDocument,
-  toRefillLog,
-  toRequestLog,
   type DailyStatDocument,
   type LedgerStore,
 } from '../../shared/ledger/ledger-store.ts';
-import { firstStreamId, isAfter, type LedgerEntry, type StreamId } from '../../shared/ledger/usage-event.ts';
+import { toRefillLog } from '../../shared/ledger/refill-rows.ts';
+import {
+  allModels,
+  type AccountSpendDocument,
+  type ModelSpendDocument,
+} from '../../shared/ledger/spend-store.ts';
+import type { SpendSums } from '../../shared/ledger/sum-spend.ts';
+import { toRequestLog } from './to-request-log.ts';
+import {
+  firstStreamId,
+  isAfter,
+  type LedgerEntry,
+  type StreamId,
+  type UsageEvent,
+} from '../../shared/ledger/usage-event.ts';
+import { shardOf } from '../../shared/platform/redis/redis-keys.ts';
 
 /**
  * Writes one batch of a shard's stream in an order that makes every step repeatable. Rows come first, keyed by their
@@ -30,11 +45,12 @@ export async function applyEntries(
   const refills = entries.filter((entry) => entry.kind === 'refill');
   await store.insertRefillLogs(refills.flatMap((entry) => toRefillLog(entry) ?? []));
   await applyToAccounts(store, all, isRepeated);
-  // The row of a batch repeats what its lines have added.
-  await applyToStats(
-    store,
-    charges.filter(({ totalNano }) => totalNano === null),
-  );
+  const dated = charges.map(dateCharge);
+  await Promise.all([
+    applyToStats(store, dated),
+    applyToAccountSpend(store, dated),
+    applyToModelSpend(store, dated),
+  ]);
   return new Set([...isRepeated].map(({ event }) => event.accountId));
 }
 
@@ -84,36 +100,127 @@ async function applyToAccounts(
 
 type Charge = LedgerEntry & { kind: 'charge' };
 
-async function applyToStats(store: LedgerStore, charges: readonly Charge[]): Promise<void> {
-  const dayOf = (entry: Charge): string => new Date(entry.event.at).toISOString().slice(0, 10);
-  const byDay = groupBy(charges, (entry) => `${entry.event.accountId}:${dayOf(entry)}`);
-  const applied = await store.findStatsApplied([...byDay.keys()]);
-  const changes = [...byDay].flatMap(([id, group]) => {
-    const from = applied.get(id) ?? null;
-    const newer = group.filter((entry) => isAfter(entry.streamId, from ?? firstStreamId));
-    if (newer.length === 0) return [];
-    return [{ from, sums: sumDay(id, dayOf(newer[0]!), newer) }];
-  });
-  await store.addToStats(changes);
+/** A charge with its day in UTC, YYYY-MM-DD. */
+interface DatedCharge {
+  readonly entry: Charge;
+  readonly day: string;
 }
 
-function sumDay(id: string, day: string, charges: readonly Charge[]): DailyStatDocument {
-  const sum = (of: (entry: Charge) => number): number =>
-    charges.reduce((total, entry) => total + of(entry), 0);
-  const to = lastOf(charges);
-  return {
-    _id: id,
-    accountId: charges[0]!.event.accountId,
-    day,
-    requests: sum((entry) => entry.event.lines ?? 1),
-    promptTokens: sum((entry) => entry.event.promptTokens),
-    cacheReadTokens: sum((entry) => entry.event.cacheReadTokens ?? 0),
-    completionTokens: sum((entry) => entry.event.completionTokens),
-    costNano: charges.reduce((total, entry) => total + entry.costNano, 0n),
-    freeRequests: sum((entry) => (entry.free ? 1 : 0)),
-    appliedMs: to.ms,
-    appliedSeq: to.seq,
+const dateCharge = (entry: Charge): DatedCharge => ({
+  entry,
+  day: toDay(new Date(entry.event.at)),
+});
+
+/** The row of a batch repeats what its lines have added. */
+const isBatchRow = ({ totalNano }: Charge): boolean => totalNano !== null;
+
+async function applyToStats(store: LedgerStore, charges: readonly DatedCharge[]): Promise<void> {
+  const added = charges.filter(({ entry }) => !isBatchRow(entry));
+  const byDay = groupBy(added, ({ entry, day }) => `${entry.event.accountId}:${day}`);
+  const applied = await store.findStatsApplied([...byDay.keys()]);
+  await store.addToStats(findChanges(byDay, applied, sumDay));
+}
+
+async function applyToAccountSpend(store: LedgerStore, charges: readonly DatedCharge[]): Promise<void> {
+  const groups = groupBy(charges, ({ entry: { event }, day }) => `${event.accountId}:${day}:${event.model}`);
+  const applied = await store.findAccountSpendApplied([...groups.keys()]);
+  const toSums = (_id: string, group: readonly DatedCharge[]): AccountSpendDocument => {
+    const { entry, day } = group[0]!;
+    const { accountId, model } = entry.event;
+    return { _id, accountId, model, day, ...sumSpending(group) };
   };
+  await store.addToAccountSpend(findChanges(groups, applied, toSums));
+}
+
+/** Positions are those of one stream, so each shard has its own sums. */
+async function applyToModelSpend(store: LedgerStore, charges: readonly DatedCharge[]): Promise<void> {
+  const groupByModel = (modelOf: (event: UsageEvent) => string): Map<string, DatedCharge[]> =>
+    groupBy(charges, ({ entry: { event }, day }) => `${shardOf(event.accountId)}:${day}:${modelOf(event)}`);
+  const groups = new Map([...groupByModel(({ model }) => model), ...groupByModel(() => allModels)]);
+  const applied = await store.findModelSpendApplied([...groups.keys()]);
+  const toSums = (_id: string, group: readonly DatedCharge[]): ModelSpendDocument => {
+    const { entry, day } = group[0]!;
+    const shard = shardOf(entry.event.accountId);
+    const model = _id.slice(`${shard}:${day}:`.length);
+    return { _id, shard, model, day, ...sumSpending(group) };
+  };
+  await store.addToModelSpend(findChanges(groups, applied, toSums));
+}
+
+/** Sums those charges of each group that its document does not include. */
+function findChanges<T extends SumsDocument>(
+  groups: ReadonlyMap<string, readonly DatedCharge[]>,
+  applied: ReadonlyMap<string, StreamId>,
+  toSums: (id: string, newer: readonly DatedCharge[]) => T,
+): SumsChange<T>[] {
+  return [...groups].flatMap(([id, group]) => {
+    const from = applied.get(id) ?? null;
+    const newer = group.filter(({ entry }) => isAfter(entry.streamId, from ?? firstStreamId));
+    return newer.length === 0 ? [] : [{ from, sums: toSums(id, newer) }];
+  });
+}
+
+function sumDay(_id: string, charges: readonly DatedCharge[]): DailyStatDocument {
+  const { entry, day } = charges[0]!;
+  const { requests, promptTokens, cacheReadTokens, completionTokens, costNano, freeRequests, ...rest } =
+    sumSpending(charges);
+  const { appliedMs, appliedSeq } = rest;
+  return {
+    _id,
+    accountId: entry.event.accountId,
+    day,
+    requests,
+    promptTokens,
+    cacheReadTokens,
+    completionTokens,
+    costNano,
+    freeRequests,
+    appliedMs,
+    appliedSeq,
+  };
+}
+
+/** Sums charges, up to the last one. */
+function sumSpending(charges: readonly DatedCharge[]): SpendSums & Applied {
+  const last = charges.at(-1)!.entry.streamId;
+  const sums = {
+    requests: 0,
+    failures: 0,
+    rows: 0,
+    promptTokens: 0,
+    cacheReadTokens: 0,
+    completionTokens: 0,
+    costNano: 0n,
+    freeRequests: 0,
+    vendorCostNano: 0n,
+    costedRequests: 0,
+    costedNano: 0n,
+    appliedMs: last.ms,
+    appliedSeq: last.seq,
+  };
+  for (const { entry } of charges) {
+    const { event, costNano } = entry;
+    if (entry.ordinal > 0) sums.rows += 1;
+    if (isBatchRow(entry)) continue;
+    const requests = event.lines ?? 1;
+    sums.requests += requests;
+    sums.failures += countFailures(event);
+    sums.promptTokens += event.promptTokens;
+    sums.cacheReadTokens += event.cacheReadTokens ?? 0;
+    sums.completionTokens += event.completionTokens;
+    sums.costNano += costNano;
+    sums.freeRequests += entry.free ? 1 : 0;
+    if (event.vendorCostNano === undefined) continue;
+    sums.vendorCostNano += BigInt(event.vendorCostNano);
+    sums.costedRequests += requests;
+    sums.costedNano += costNano;
+  }
+  return sums;
+}
+
+function countFailures({ lines, failedLines = 0, success }: UsageEvent): number {
+  if (lines !== undefined) return failedLines;
+  return success ? 0 : 1;
 }
 
 function lastOf(entries: readonly LedgerEntry[]): StreamId {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { AuditLogStore } from '../../shared/admin/audit-log-store.ts';
 import { finishClaims } from './finish-claims.ts';
 import type { BanWatch } from '../../shared/money/ban-watch.ts';
 import { startRequestHeartbeat } from '../../shared/money/heartbeat-requests.ts';
@@ -65,7 +66,7 @@ export function startMaintenance(options: MaintenanceOptions): Running {
   };
 }
 
-function listPreparations({ accounts, codes, ledger, objects, web }: Stores, log: Logger) {
+function listPreparations({ accounts, codes, ledger, mongo, objects, web }: Stores, log: Logger) {
   return {
     accounts: () => accounts.createIndexes(),
     keySecrets: async () => {
@@ -77,6 +78,7 @@ function listPreparations({ accounts, codes, ledger, objects, web }: Stores, log
     codes: () => codes.createIndexes(),
     ledger: () => ledger.createIndexes(),
     web: () => web.createIndexes(),
+    auditLog: () => new AuditLogStore(mongo.db).createIndexes(),
     bucket: async () => {
       if (await objects.prepareBucket()) return;
       // Another worker may have just created the bucket and be about to add the rules.

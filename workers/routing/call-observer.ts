@@ -1,7 +1,7 @@
 import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import type { Span } from '../../shared/platform/tracing/tracing.ts';
 import type { CallClass } from '../../shared/work/queue/call-class.ts';
-import type { UpstreamFailure } from '../upstreams/upstream.ts';
+import type { UpstreamFailure, UpstreamUsage } from '../upstreams/upstream.ts';
 
 /** How a vendor call ended. `cancelled`: nobody waited for it any more, or this process failed. */
 export type CallEnd = 'success' | 'cancelled' | UpstreamFailure;
@@ -13,6 +13,12 @@ export interface EndedCall {
   readonly route: CatalogRoute;
   readonly callClass: CallClass;
   readonly end: CallEnd;
+  /** The vendor's HTTP status if it sent one; 200 for a success. */
+  readonly status: number | null;
+  /** Why it failed, in the vendor's words without secrets; null for a success. */
+  readonly reason: string | null;
+  /** The vendor's own counts; null if it reported none. */
+  readonly usage: UpstreamUsage | null;
   /** How long it waited for its slot. */
   readonly waitedMs: number;
   /** According to `performance.now` (ms). */

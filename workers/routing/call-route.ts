@@ -13,8 +13,9 @@ import {
   type AcquireExtraSlot,
   type Upstream,
   type UpstreamTarget,
+  type UpstreamUsage,
 } from '../upstreams/upstream.ts';
-import type { CallEnd, CallObserver, EndedCall } from './call-observer.ts';
+import type { CallObserver, EndedCall } from './call-observer.ts';
 import { CallSpan } from './call-span.ts';
 import type { CallTally } from './call-tally.ts';
 import { toCallerError } from './to-caller-error.ts';
@@ -35,6 +36,8 @@ export interface Routing {
   readonly onCallEnded?: (call: EndedCall) => void;
   /** Null or absent if calls are not traced. */
   readonly tracing?: Tracing | null;
+  /** Whether an operator has drained a model's route: it gets no further calls. By default, none is. */
+  readonly isDrained?: (model: string, route: CatalogRoute) => boolean;
 }
 
 /** A route's upstream and the target to call there. */
@@ -62,6 +65,8 @@ export interface GrantedCall {
   readonly acquireExtraSlot: AcquireExtraSlot;
   /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
   readonly setServedAccounts: (accountIds: Iterable<string>) => void;
+  /** Takes the vendor's own counts. The last ones are used. */
+  readonly noteUsage: (usage: UpstreamUsage) => void;
   /** Null or absent if the call is not traced. */
   readonly span?: CallSpan | null;
 }
@@ -139,9 +144,15 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
   const failed = new FailedCalls(call);
   for (;;) {
     const askedAtMs = performance.now();
-    const slot = await acquireSlot(routing.limiter, call, failed.candidates, failed.remainingMs);
+    const open = withoutDrained(routing, call);
+    const slot = await acquireSlot(routing.limiter, open, failed.candidates, failed.remainingMs);
     const waitedMs = performance.now() - askedAtMs;
     if (slot === null) throw failed.lastError === null ? noCandidate() : toCallerError(failed.lastError);
+    // The route may have been drained while the call waited.
+    if (routing.isDrained?.(call.model, slot.candidate.route) === true) {
+      routing.limiter.release(slot, 'none');
+      continue;
+    }
     failed.startBudget();
     try {
       const outcome = await callOnce(routing, call, { slot, waitedMs }, failures);
@@ -159,6 +170,15 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
       call.signal.throwIfAborted();
     }
   }
+}
+
+/** @throws AppError `model_disabled` if all routes are drained */
+function withoutDrained<T>({ isDrained }: Routing, call: RouteCall<T>): RouteCall<T> {
+  if (isDrained === undefined) return call;
+  const routes = call.routes.filter((route) => !isDrained(call.model, route));
+  if (routes.length === call.routes.length) return call;
+  if (routes.length === 0) throw modelDisabled();
+  return { ...call, routes };
 }
 
 /** The failed calls of one request to its routes. */
@@ -283,13 +303,14 @@ async function callOnce<T>(
   let accountIds: readonly string[] = [slot.accountId];
   const startedAtMs = performance.now();
   const span = tracing === null ? null : createSpan(tracing, call, { route, startedAtMs, waitedMs });
-  const noteEnd = (end: CallEnd, status: number | null = null): void => {
+  let usage: UpstreamUsage | null = null;
+  const noteEnd = ({ end, status, reason }: Pick<EndedCall, 'end' | 'status' | 'reason'>): void => {
     const callClass = call.callClass ?? 'interactive';
     const times = { waitedMs, startedAtMs, durationMs: performance.now() - startedAtMs };
-    const ended = { model: call.model, route, callClass, end, ...times };
+    const ended = { model: call.model, route, callClass, end, status, reason, usage, ...times };
     onCallEnded?.(ended);
     for (const observer of call.observers?.() ?? []) observer.noteCall(ended);
-    span?.end(end, status);
+    span?.end(end, end === 'success' ? null : status);
   };
   failures.count(route.id);
   try {
@@ -311,18 +332,31 @@ async function callOnce<T>(
       setServedAccounts: (shared) => {
         accountIds = [...shared];
       },
+      noteUsage: (reported) => {
+        usage = reported;
+        span?.noteUsage(reported);
+      },
       span,
     });
     if (call.failures === undefined) failures.count();
     limiter.release(slot, 'ok', null, accountIds);
-    noteEnd('success');
+    noteEnd({ end: 'success', status: 200, reason: null });
     return { response };
   } catch (error) {
     releaseFailed({ limiter, failures }, slot, error, accountIds);
-    if (error instanceof UpstreamError) noteEnd(error.failure, error.status);
-    else noteEnd('cancelled');
+    noteEnd(describeEnd(error));
     throw error;
   }
+}
+
+function describeEnd(error: unknown): Pick<EndedCall, 'end' | 'status' | 'reason'> {
+  if (error instanceof UpstreamError) {
+    const { failure, status, message } = error;
+    return { end: failure, status, reason: message };
+  }
+  const cause = error instanceof AppError ? error.cause : null;
+  const reason = cause instanceof UpstreamError ? cause.message : 'cancelled';
+  return { end: 'cancelled', status: null, reason };
 }
 
 const noObservers = (): Iterable<CallObserver> => [];

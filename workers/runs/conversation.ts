@@ -4,8 +4,7 @@ import { AppError } from '../../shared/contract/errors.ts';
 import type { ChatJob } from '../../shared/work/queue/job-kinds.ts';
 import { encodeJson } from '../../shared/encoding/json-pieces.ts';
 import { findServingRoutes } from '../../shared/routing/chat-needs.ts';
-import { callRoute } from '../routing/call-route.ts';
-import type { CallSpan } from '../routing/call-span.ts';
+import { callRoute, type GrantedCall } from '../routing/call-route.ts';
 import { createImageFinder } from '../upstreams/collect-media.ts';
 import { UpstreamError, type ChatBody, type ChatEvent } from '../upstreams/upstream.ts';
 import { CallLifetime } from './call-lifetime.ts';
@@ -55,8 +54,8 @@ export class Conversation {
   readonly #annotated = new Set<number>();
   readonly #reasoning: ReasoningSaver;
   #response: ChatResponseBuilder | null;
-  /** Of the current attempt, if it is traced. */
-  #callSpan: CallSpan | null = null;
+  /** Of the current attempt. */
+  #noteUsage: GrantedCall['noteUsage'] = () => undefined;
   #finished = false;
   #unsent = '';
   /** Whether the usage has changed since the last frame. */
@@ -132,14 +131,15 @@ export class Conversation {
       hasOutput: () => this.hasOutput,
       observers: () => observersOf(this.#run),
       findMissing: createImageFinder(chatBody, context),
-      attempt: async (upstream, target, { route, reportHealthy, isContested, isKept, span = null }) => {
+      attempt: async (upstream, target, granted) => {
+        const { route, reportHealthy, isContested, isKept, noteUsage, span = null } = granted;
         if (upstream.chat === undefined)
           throw new UpstreamError('rejected', 'This upstream has no chat models.');
         await this.#run.begin?.();
         if (isKept()) await this.#confirmCaller();
         this.#restart();
         this.#meter.start(model, route, log);
-        this.#callSpan = span;
+        this.#noteUsage = noteUsage;
         const isStreamed = isVendorStream(this.#job);
         const call = new CallLifetime(this.#run, {
           route,
@@ -260,7 +260,7 @@ export class Conversation {
     switch (event.type) {
       case 'usage':
         this.#meter.takeUsage(event);
-        this.#callSpan?.noteUsage(event.usage);
+        this.#noteUsage(event.usage);
         this.#hasUnsentUsage = true;
         break;
       case 'sources':

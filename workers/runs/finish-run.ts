@@ -9,6 +9,7 @@ import { describeFacts } from '../../shared/work/replies/describe-facts.ts';
 import type { Span } from '../../shared/platform/tracing/tracing.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import { describeFailure, type JobDeps, type RequestRun } from './job-context.ts';
+import type { RunOutcome } from './run-facts.ts';
 
 /**
  * Finishes a run: settles its request, tells what was done for it, and delivers the response. A line of a batch is settled
@@ -19,9 +20,10 @@ export async function finishRun(
   dependencies: JobDeps,
   run: Pick<RequestRun, 'line' | 'facts' | 'reply' | 'log'>,
   request: AdmittedRequest,
-  outcome: RequestOutcome,
+  ended: RunOutcome,
   deliver: Deliver,
 ): Promise<void> {
+  const outcome = { ...ended, ...run.facts?.record(ended) };
   try {
     await settleRun(dependencies, run, request, outcome, deliver);
   } finally {

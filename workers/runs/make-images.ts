@@ -102,7 +102,8 @@ async function callModel(
     deadlineAtMs: job.request.deadlineAtMs,
     hasOutput: () => stream?.hasOutput ?? false,
     observers: () => observersOf(run),
-    attempt: async (upstream, target, { route, isContested, acquireExtraSlot, span = null }: GrantedCall) => {
+    attempt: async (upstream, target, granted: GrantedCall) => {
+      const { route, isContested, acquireExtraSlot, noteUsage, span = null } = granted;
       if (upstream.generateImages === undefined) {
         throw new UpstreamError('rejected', 'This upstream has no image models.');
       }
@@ -131,7 +132,7 @@ async function callModel(
             ...(run.progress && { onProgress: run.progress }),
           },
         );
-        if (response.usage !== null) span?.noteUsage(response.usage);
+        if (response.usage !== null) noteUsage(response.usage);
         const billedMs = Math.round(requestedImages.elapsedMs);
         return { ...(await reencodeOutputs(reencoding, response)), billedMs };
       } catch (error) {

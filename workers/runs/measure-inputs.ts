@@ -1,5 +1,6 @@
 import { AppError } from '../../shared/contract/errors.ts';
 import { noUsage } from '../../shared/catalog/cost.ts';
+import { addCosts } from '../routing/vendor-cost.ts';
 import { findEmbeddingBounds } from '../../shared/catalog/usage-bounds.ts';
 import type { AdmittedRequest } from '../../shared/money/admitted-request.ts';
 import type { EmbeddingPart } from '../../shared/work/queue/job-kinds.ts';
@@ -96,6 +97,7 @@ export function measureInputs(
   // A request that failed for a reason that the caller did not cause is not charged, even if some inputs were embedded.
   const charged = failure === null || (failure.isCausedByCaller && embedded.length > 0);
   const sums = { inputs: 0, reported: 0, ownTokens: 0, characters: 0, billedMs: 0, counted: false };
+  let vendorCostNano: bigint | null = 0n;
   for (let i = 0; i < inputs.length; i++) {
     const one = outcomes[i];
     const vector = one !== undefined && 'vector' in one ? one : null;
@@ -103,6 +105,7 @@ export function measureInputs(
       sums.reported += vector.tokens;
       sums.billedMs += vector.billedMs;
       sums.counted ||= vector.counted;
+      vendorCostNano = addCosts(vendorCostNano, vector.vendorCostNano);
     }
     if (charged && vector === null) continue;
     sums.inputs += 1;
@@ -122,6 +125,7 @@ export function measureInputs(
     error,
     charged,
     reachedModel: reachedModel || isModelFailure(error),
+    vendorCostNano,
   };
   return { outcome, embedded, promptTokens };
 }

@@ -86,19 +86,22 @@ async function runWithMemory(
   const { images, calls, usage } = generated;
   const imageCount = cancelledAfterMs === null ? images.length : requestedImages.images;
   const model = dependencies.catalog.find(job.request.model);
+  const usageOfImages = {
+    ...noUsage,
+    promptTokens:
+      usage?.promptTokens ??
+      job.request.promptTokens * (cancelledAfterMs === null ? calls : requestedImages.calls),
+    completionTokens: usage?.completionTokens ?? estimateImageTokens(job, imageCount, model),
+    images: imageCount,
+    imageQuality: job.quality,
+    imageSize: job.size,
+    durationMs: cancelledAfterMs ?? generated.billedMs,
+    characters: countImageCharacters(job),
+  };
   const outcome = {
-    usage: {
-      ...noUsage,
-      promptTokens:
-        usage?.promptTokens ??
-        job.request.promptTokens * (cancelledAfterMs === null ? calls : requestedImages.calls),
-      completionTokens: usage?.completionTokens ?? estimateImageTokens(job, imageCount, model),
-      images: charged ? imageCount : 0,
-      imageQuality: job.quality,
-      imageSize: job.size,
-      durationMs: cancelledAfterMs ?? generated.billedMs,
-      characters: countImageCharacters(job),
-    },
+    usage: { ...usageOfImages, images: charged ? imageCount : 0 },
+    // A vendor also bills images that cannot be delivered.
+    ...(imageCount > 0 && { vendorUsage: usageOfImages }),
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
     error: failure,
     note: describeShortfall(job, generated),

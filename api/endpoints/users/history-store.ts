@@ -4,12 +4,11 @@ import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts
 import { callMongo, type FindCursor } from '../../../shared/platform/storage/mongo-client.ts';
 import {
   logLifetimeSeconds,
-  toRefillLog,
   type DailyStatDocument,
   type LedgerStore,
-  type RefillLogDocument,
   type RequestLogDocument,
 } from '../../../shared/ledger/ledger-store.ts';
+import { toRefillLog, type RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
 import { countOrdinals, findPage } from './ordinal-page.ts';
 import { findRecentRefills } from './recent-refills-script.ts';
 
@@ -41,8 +40,8 @@ export class HistoryStore {
   }
 
   /**
-   * Requests settled within the log's lifetime, exact to the millisecond: MongoDB removes expired rows up to a minute
-   * late.
+   * Requests settled within the last 72 hours, exact to the millisecond. Rows are kept longer, for operators. Numbers are
+   * given in the order of settlement, so the first and the last one are found by an index of the time.
    */
   async readRequestLog(
     accountId: string,
@@ -54,8 +53,8 @@ export class HistoryStore {
     const live = { accountId, settledAt: { $gt: new Date(Date.now() - logLifetimeSeconds * 1_000) } };
     return await callMongo(async () => {
       const [newest, oldest] = await Promise.all([
-        logs.findOne(live, { ...limits, sort: { ordinal: -1 }, projection: { ordinal: 1 } }),
-        logs.findOne(live, { ...limits, sort: { ordinal: 1 }, projection: { ordinal: 1 } }),
+        logs.findOne(live, { ...limits, sort: { settledAt: -1, ordinal: -1 }, projection: { ordinal: 1 } }),
+        logs.findOne(live, { ...limits, sort: { settledAt: 1, ordinal: 1 }, projection: { ordinal: 1 } }),
       ]);
       signal?.throwIfAborted();
       const span =
@@ -79,17 +78,17 @@ export class HistoryStore {
   }
 
   /**
-   * Redeemed codes. Recent redemptions that have not reached MongoDB yet are read from Redis.
-   * @param redeemedCodes how many codes the account has redeemed so far, as Redis counts them
+   * Refills. Recent ones that have not reached MongoDB yet are read from Redis.
+   * @param refills how many rows the account's log has so far, as Redis counts them
    */
   async readRefillLog(
-    { id: accountId, redeemedCodes }: { readonly id: string; readonly redeemedCodes: number },
+    { id: accountId, refills }: { readonly id: string; readonly refills: number },
     page: number,
     pageSize: number,
     signal?: AbortSignal,
   ): Promise<HistoryPage<RefillLogDocument>> {
     const { refillLogs } = this.#ledger;
-    const { newestStored, pending } = await this.#findNewestRefills(accountId, redeemedCodes);
+    const { newestStored, pending } = await this.#findNewestRefills(accountId, refills);
     signal?.throwIfAborted();
     const newest = Math.max(newestStored, ...pending.map((row) => row.ordinal));
     const span = newest === 0 ? null : { newest, oldest: 1 };
@@ -106,17 +105,17 @@ export class HistoryStore {
     return { totalCount: countOrdinals(span), rows };
   }
 
-  /** The ordinal of the newest code in MongoDB (0 if none), and the later ones that are not there yet. */
+  /** The ordinal of the newest refill in MongoDB (0 if none), and the later ones that are not there yet. */
   async #findNewestRefills(
     accountId: string,
-    redeemedCodes: number,
+    total: number,
   ): Promise<{ readonly newestStored: number; readonly pending: readonly RefillLogDocument[] }> {
     let newestStored = await this.#findNewestRefill(accountId);
     for (let attempt = 1; ; attempt += 1) {
-      if (newestStored >= redeemedCodes) return { newestStored, pending: [] };
+      if (newestStored >= total) return { newestStored, pending: [] };
       const refills = await findRecentRefills(this.#redis, accountId, newestStored);
-      const isComplete = refills.length >= redeemedCodes - newestStored || attempt === maxReads;
-      // A code found in neither store reached MongoDB between the two reads and is there by now, unless it is lost or
+      const isComplete = refills.length >= total - newestStored || attempt === maxReads;
+      // A refill found in neither store reached MongoDB between the two reads and is there by now, unless it is lost or
       // Redis was not scanned that far.
       const newestStoredNow = isComplete ? newestStored : await this.#findNewestRefill(accountId);
       if (newestStoredNow === newestStored)

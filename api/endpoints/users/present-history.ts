@@ -1,10 +1,7 @@
 import type { DailyStat, RefillLog, RequestLog, Stats } from '../../contract/users.ts';
 import type { HistoryPage } from './history-store.ts';
-import type {
-  DailyStatDocument,
-  RefillLogDocument,
-  RequestLogDocument,
-} from '../../../shared/ledger/ledger-store.ts';
+import type { DailyStatDocument, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import type { RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
 import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
 
@@ -40,12 +37,22 @@ function presentRequestLog(row: RequestLogDocument): RequestLog {
   };
 }
 
+const refillSources: Readonly<Record<NonNullable<RefillLogDocument['source']>, RefillLog['source']>> = {
+  code: 'code',
+  signup: 'signup',
+  admin: 'operator',
+  demo: 'operator',
+  test: 'operator',
+};
+
 function presentRefillLog(row: RefillLogDocument): RefillLog {
   return {
     created_at: row.at.toISOString(),
     refill_code_redeemed: row.code,
     balance_added: formatRub(row.amountNano),
     free_requests_added: row.freeRequests,
+    source: refillSources[row.source ?? 'code'],
+    note: row.note ?? null,
   };
 }
 

@@ -20,7 +20,7 @@ const maxScans = 10;
 
 export type ListedRefill = LedgerEntry & { readonly kind: 'refill' };
 
-/** An account's codes redeemed after the one with this ordinal that have not reached MongoDB yet. */
+/** An account's refills after the one with this ordinal that have not reached MongoDB yet. */
 export async function findRecentRefills(
   redis: RedisClient,
   accountId: string,

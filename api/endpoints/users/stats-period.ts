@@ -1,4 +1,5 @@
 import { invalidField } from '../../../shared/contract/errors.ts';
+import { toDay } from '../../../shared/ledger/days.ts';
 import type { StatsQuery } from '../../contract/users.ts';
 
 /** Days as YYYY-MM-DD in UTC, both inclusive. As strings they sort chronologically. */
@@ -33,5 +34,3 @@ export function readPeriod(query: StatsQuery, now: Date): StatsPeriod {
   }
   return { start, end };
 }
-
-const toDay = (date: Date): string => date.toISOString().slice(0, 10);

@@ -64,7 +64,8 @@ export function requestContext(
         metrics?.note(ended);
         const { traceId } = state.span ?? {};
         const accountId = holder?.accountId;
-        logAccess(log, { ...ended, requestId, method, path, reason, accountId, isReplay, traceId });
+        const token = state.admin?.name;
+        logAccess(log, { ...ended, requestId, method, path, reason, accountId, token, isReplay, traceId });
       };
       // What a request costs whose caller has left is known when its worker has settled it.
       if (!isWhole && facts !== undefined && state.facts === undefined) {

@@ -7,6 +7,7 @@ import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import type { WebSession } from '../../../shared/account-area/web-models.ts';
 import type { Span } from '../../../shared/platform/tracing/tracing.ts';
 import type { RequestFacts } from '../../../shared/work/replies/request-facts.ts';
+import type { AdminCaller } from '../../../shared/admin/admin-scope.ts';
 import type { JobView } from '../../jobs/job-text.ts';
 import type { ModelRequestOptions } from './model-request-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
@@ -38,6 +39,8 @@ export interface RequestState {
   holder?: KeyHolder;
   /** Set by authenticateSession. */
   session?: WebSession;
+  /** Set by authenticateAdmin. */
+  admin?: AdminCaller;
   /** Whether the issues of a 422 are also given in Russian. */
   translatesErrors?: true;
   /** The cookie that identified the session. */

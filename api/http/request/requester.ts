@@ -2,11 +2,12 @@ import { callerNetwork } from '../callers/caller-network.ts';
 import type { ApiContext } from './context.ts';
 
 /**
- * Returns the party on whose behalf the request takes turns and memory: the API key's account, the session's user, or
- * the network if neither is known.
+ * Returns the party on whose behalf the request takes turns and memory: the API key's account, the session's user, the
+ * operator's token, or the network if none is known.
  */
 export function requesterOf(context: ApiContext): string {
-  const { holder, session } = context.state;
+  const { holder, session, admin } = context.state;
+  if (admin !== undefined) return `admin:${admin.name}`;
   return holder?.accountId ?? session?.userId ?? callerNetwork(context.ip);
 }
 

@@ -7,14 +7,17 @@ export type SessionCookie = 'session' | 'refresh';
 const isHttps = ({ publicUrl }: Pick<Config, 'publicUrl'>): boolean =>
   publicUrl?.startsWith('https:') === true;
 
+/** Any of our cookies. `admin` is the session of an operator. */
+type OurCookie = SessionCookie | 'admin';
+
 /** Browsers accept `__Host-` cookies only over https and only from this exact host, so no sibling host can set them. */
-const nameOf = (config: Pick<Config, 'publicUrl'>, cookie: SessionCookie): string =>
+const nameOf = (config: Pick<Config, 'publicUrl'>, cookie: OurCookie): string =>
   `${isHttps(config) ? '__Host-' : ''}mg_${cookie}`;
 
 export function readCookie(
   context: ApiContext,
   config: Pick<Config, 'publicUrl'>,
-  cookie: SessionCookie,
+  cookie: OurCookie,
 ): string | null {
   return context.cookies.get(nameOf(config, cookie)) ?? null;
 }
@@ -23,7 +26,7 @@ export function readCookie(
 export function setCookie(
   context: ApiContext,
   config: Pick<Config, 'publicUrl'>,
-  cookie: SessionCookie,
+  cookie: OurCookie,
   value: { readonly token: string; readonly expiresAt: Date } | null,
 ): void {
   // `inDatabaseTurn` lets work continue after its caller has received a 503. It is then too late to set a cookie.
@@ -33,7 +36,7 @@ export function setCookie(
   if (secure) context.cookies.secure = true;
   context.cookies.set(nameOf(config, cookie), value?.token ?? '', {
     httpOnly: true,
-    sameSite: 'lax',
+    sameSite: cookie === 'admin' ? 'strict' : 'lax',
     secure,
     path: '/',
     overwrite: true,

@@ -53,6 +53,8 @@ export interface Access {
   /** Details for the operator that the status does not show. */
   readonly reason?: string | undefined;
   readonly accountId?: string | undefined;
+  /** The name of the operator's token. */
+  readonly token?: string | undefined;
   readonly operation?: Operation | undefined;
   /** The catalog's id of the model. */
   readonly model?: string | undefined;
@@ -71,7 +73,7 @@ const routine: ReadonlySet<string> = new Set(['getLiveness', 'getReadiness', 'ge
 /** Writes the access log line of a response. It contains no text of the caller beyond its path, method and field names. */
 export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): void {
   const { requestId, method, path, response, durationMs, reason } = access;
-  const { accountId, operation, model, firstOutputMs, facts, isReplay, traceId } = access;
+  const { accountId, token, operation, model, firstOutputMs, facts, isReplay, traceId } = access;
   const line = {
     requestId,
     method: method === null ? null : shorten(method),
@@ -83,6 +85,7 @@ export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): 
     ...(reason === undefined ? {} : { reason }),
     ...describeError(response.error),
     ...(accountId !== undefined && { accountId }),
+    ...(token !== undefined && { token }),
     ...(model !== undefined && { model }),
     ...(firstOutputMs !== undefined && { firstTokenMs: Math.round(firstOutputMs) }),
     ...(facts !== undefined && describeFacts(facts)),

@@ -18,20 +18,28 @@ export interface Call {
 /** File in which the commands store the session's cookies between calls. */
 export const cookieFile = 'cookies.txt';
 
-/** Writes a curl command for this call, for a shell that has `API_KEY` set, or `CSRF_TOKEN` for a session. */
+/**
+ * Writes a curl command for this call, for a shell that has `API_KEY` set, or `ADMIN_TOKEN` for operators, or `CSRF_TOKEN`
+ * for a session.
+ */
 export function writeCurl(call: Call): string {
   const { serverUrl, method, path, operation, body, form, contentType, respondsAsync = false } = call;
-  const schemes = operation.security.flatMap((requirement) => Object.keys(requirement));
+  const alternatives = operation.security.map((requirement) => Object.keys(requirement));
+  const isOfAdmin = alternatives.some((names) => names.includes('adminToken'));
+  const schemes = isOfAdmin ? ['adminToken'] : alternatives.flat();
   const parts = [`curl ${quote(`${serverUrl}${fillPath(path, operation)}`)}`];
   if (method !== 'get' && !(method === 'post' && (body ?? form) !== undefined))
     parts.push(`-X ${method.toUpperCase()}`);
   if (contentType === 'text/event-stream') parts.push('--no-buffer');
   if (contentType.startsWith('image/')) parts.push('--remote-name');
   if (schemes.includes('apiKey')) parts.push('-H "Authorization: Bearer $API_KEY"');
+  if (isOfAdmin) parts.push('-H "Authorization: Bearer $ADMIN_TOKEN"');
   if (schemes.includes('webSession') || schemes.includes('webRefresh')) parts.push(`-b ${cookieFile}`);
   if (setsCookies(operation)) parts.push(`-c ${cookieFile}`);
   if (schemes.includes('csrfToken')) parts.push('-H "X-CSRF-Token: $CSRF_TOKEN"');
   if (respondsAsync) parts.push(`-H 'Prefer: respond-async'`);
+  for (const { name, in: location, required, example } of operation.parameters ?? [])
+    if (location === 'header' && required) parts.push(`-H ${quote(`${name}: ${String(example)}`)}`);
   if (body !== undefined) {
     parts.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body, null, 2))}`);
   }

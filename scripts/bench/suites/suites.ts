@@ -6,6 +6,7 @@ import { jobsSuite } from './jobs/jobs-suite.ts';
 import { memorySuite } from './memory/memory-suite.ts';
 import { moneySuite } from './money/money-suite.ts';
 import { peersSuite } from './peers/peers-suite.ts';
+import { requestsSuite } from './requests/requests-suite.ts';
 import { scenariosSuite } from './scenarios/scenarios-suite.ts';
 
 /** Everything that the bench measures, in order. The arguments, the options and `--help` follow from it. */
@@ -15,6 +16,7 @@ export const suites: readonly Suite[] = [
   memorySuite,
   jobsSuite,
   batchSuite,
+  requestsSuite,
   capacitySuite,
   fairnessSuite,
   peersSuite,

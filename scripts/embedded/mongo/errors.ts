@@ -8,6 +8,7 @@ const codes: Record<string, number> = {
   ProtocolError: 17,
   AuthenticationFailed: 18,
   NamespaceNotFound: 26,
+  IndexNotFound: 27,
   PathNotViable: 28,
   ConflictingUpdateOperators: 40,
   CursorNotFound: 43,

@@ -73,6 +73,7 @@ export const Environment = Type.Object({
     maximum: 10_000_000_000_000,
   }),
   MAX_BATCH_LINES: Type.Integer({ default: 50_000, minimum: 1, maximum: 1_000_000 }),
+  LOG_RETENTION_DAYS: Type.Integer({ default: 30, minimum: 3, maximum: 3_650 }),
   DEFAULT_RPM: Type.Integer({ default: 60, minimum: 1, maximum: 1_000_000 }),
   DEMO_ACCOUNT: Type.Optional(StringEnum(['on', 'off'])),
   OTEL_EXPORTER_OTLP_ENDPOINT: Address('http-url'),
@@ -152,6 +153,8 @@ export interface Config {
   readonly expectsWorkers: boolean;
   /** Unfinished batches of an account. */
   readonly maxUnfinishedBatches: number;
+  /** For how many days rows of the request log are kept. */
+  readonly requestLogDays: number;
   readonly defaultRpm: number;
   /** Null if no mail server is set. Mails then stay queued. */
   readonly smtpUrl: string | null;
@@ -190,6 +193,7 @@ export const endpointVariables = [
   'MAIL_FROM',
   'SUPPORT_EMAIL',
   'SIGNUP',
+  'LOG_RETENTION_DAYS',
 ] as const;
 export type Endpoints = Partial<Record<(typeof endpointVariables)[number], string>> & { pid?: number };
 
@@ -318,6 +322,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     }),
     expectsWorkers: values.MIN_WORKERS > 0,
     maxUnfinishedBatches: values.MAX_UNFINISHED_BATCHES,
+    requestLogDays: values.LOG_RETENTION_DAYS,
     defaultRpm: values.DEFAULT_RPM,
     smtpUrl: values.SMTP_URL ?? null,
     mailFrom: Object.freeze(readMailSender(values.MAIL_FROM)!),

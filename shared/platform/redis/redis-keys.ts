@@ -159,7 +159,7 @@ export const redisKeys = {
   ledgerLease: (shard: number) => `mg:${tag(shard)}:ledger-lease`,
   /** String: the worker that checks this shard for orphaned reservations and expired files now; seconds. */
   sweepLease: (shard: number) => `mg:${tag(shard)}:sweep-lease`,
-  /** String: marks a refill as credited or voided; a week. After that, only MongoDB has it. */
+  /** String: what a refill credited, or that it is void; a week. After that, only MongoDB has it. */
   refill: (accountId: string, refillId: string) => `mg:${tag(shardOf(accountId))}:refill:${refillId}`,
   /**
    * String: the reasoning that led to a tool call, which vendors require back and clients drop, by the hash of the call
@@ -177,6 +177,8 @@ export const redisKeys = {
    * limits.
    */
   webLimit: (name: string, whoHash: string) => `mg:{web}:limit:${name}:${whoHash}`,
+  /** String: a browser's session of the admin API, by the hash of its cookie, as JSON; eight hours. */
+  adminSession: (cookieHash: string) => `mg:{web}:admin-session:${cookieHash}`,
   /** Hash: an emailed code's purpose, subject and MAC, the encrypted address, and the number of tries; ten minutes. */
   emailCode: (challengeId: string) => `mg:{web}:email-code:${challengeId}`,
 
@@ -195,6 +197,8 @@ export const redisKeys = {
   sentAlerts: 'mg:{alerts}:sent',
   /** Set: ids of the models that an administrator has disabled. */
   disabledModels: 'mg:disabled-models',
+  /** Set: what an operator has drained: an upstream, or an upstream and the id of a model, separated by a space. */
+  drainedRoutes: 'mg:drained-routes',
 
   /**
    * List: interactive chats that wait for a worker, oldest first; bounded. Accounts with many running requests use the
@@ -208,7 +212,7 @@ export const redisKeys = {
   workers: (queue: string) => `mg:{workers}:${queue}`,
   /** Hash: id of a worker that serves this queue → its current load. */
   workerLoads: (queue: string) => `mg:{workers}:${queue}:loads`,
-  /** List: what each worker cancelled for a command of the operator, as JSON; a minute. */
+  /** List: what workers reply to an operator, as JSON; two minutes. */
   drained: (id: string) => `mg:drained:${id}`,
   /** Sorted set: request whose caller disconnected while it was queued → when the entry expires (ms). */
   cancelled: 'mg:cancelled',
@@ -326,6 +330,8 @@ export const redisChannels = {
   jobsAdded: (queue: string) => `mg:{jobs}:added:${queue}`,
   /** Announces changes that every process must drop from its caches immediately. */
   invalidation: 'mg:{all}:invalidation',
+  /** Announces that the tokens of the admin API have changed. */
+  adminTokens: 'mg:{all}:admin-tokens',
   /** Carries no messages. Its number of subscribers is the number of api processes. */
   apis: 'mg:{all}:apis',
 } as const;

@@ -8,6 +8,9 @@ let used = pool.length;
 let msecs = 0;
 let seq = 0;
 
+/** Returns the lowest id that `createTimeOrderedId` can create at this time (Unix ms). */
+export const firstIdAt = (ms: number): string => v7({ msecs: ms, seq: 0, random: Buffer.alloc(bytesPerId) });
+
 /** Creates a version 7 UUID. Each id sorts after all earlier ones of this process. */
 export function createTimeOrderedId(): string {
   if (used === pool.length) {

@@ -123,6 +123,10 @@ export function isDuplicateKey(error: unknown): boolean {
   return readDuplicateKey(error) !== null;
 }
 
+/** Whether an index exists already, with other options. */
+export const isIndexConflict = (error: unknown): boolean =>
+  error instanceof MongoServerError && error.code === 85;
+
 /** @returns the fields of the unique index that rejected a write; null for any other failure */
 export function readDuplicateKey(error: unknown): string[] | null {
   if (!(error instanceof MongoServerError) || error.code !== duplicateKeyCode) return null;

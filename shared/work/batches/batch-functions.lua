@@ -164,7 +164,7 @@ local function logBatch(accountId, id, batch)
       completionTokens = sum.ct, counted = sum.counted == 1, images = sum.images, imageQuality = cjson.null,
       imageSize = cjson.null, characters = sum.chars, billedMs = sum.ms,
       priceVersion = prices[entry.model] and prices[entry.model].version or 'unknown', user = cjson.null,
-      lines = sum.ok + sum.bad,
+      lines = sum.ok + sum.bad, vendorCostNano = sum.vc,
     }
     local ordinal = redis.call('HINCRBY', account, 'charges', 1)
     redis.call('XADD', prefix .. 'ledger', '*', 'kind', 'charge', 'account', accountId, 'id', requestId, 'cost', '0',

@@ -10,6 +10,22 @@ export interface CancelCause {
   readonly isUnread?: true;
 }
 
+/** How a test of a model went. */
+export interface ModelTestResult {
+  readonly ok: boolean;
+  /** The route that was called last; null if none was. */
+  readonly upstream: string | null;
+  readonly upstreamModel: string | null;
+  readonly durationMs: number;
+  /** As the vendor reported them; null if it did not. */
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  /** The vendor's HTTP status, if it was an error. */
+  readonly status: number | null;
+  /** Why it failed, in the vendor's own words; null if it did not. */
+  readonly reason: string | null;
+}
+
 /** A message from an api process to the worker that runs a request. */
 export type RunControl = { readonly requestId: string } & (
   | { readonly action: 'pause' | 'resume' }
@@ -30,6 +46,8 @@ export type ControlMessage =
    * to the list `reply`.
    */
   | { readonly action: 'drain'; readonly queue: QueueName; readonly reply: string }
+  /** The operator tests a model. The worker adds a `ModelTestResult` to the list `reply`. */
+  | { readonly action: 'test-model'; readonly model: string; readonly reply: string }
   /** Lines of a batch that this worker has must not be run any more. */
   | { readonly action: 'check-batches' };
 

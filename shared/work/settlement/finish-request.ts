@@ -3,7 +3,7 @@ import { AppError, errorKind, toAppError } from '../../contract/errors.ts';
 import { shorten } from '../../platform/runtime/shorten.ts';
 import type { PriceStore } from '../../ledger/price-store.ts';
 import type { LedgerStore } from '../../ledger/ledger-store.ts';
-import type { UsageEvent } from '../../ledger/usage-event.ts';
+import type { RecordedCall, UsageEvent } from '../../ledger/usage-event.ts';
 import { computeCost, type Usage } from '../../catalog/cost.ts';
 import type { AdmittedRequest } from '../../money/admitted-request.ts';
 import { isRedisUnavailable, type RedisClient } from '../../platform/redis/redis-client.ts';
@@ -27,6 +27,10 @@ export interface RequestOutcome {
   readonly charged: boolean;
   /** Whether any model was called. If not, the reservation is released and no row is logged. */
   readonly reachedModel: boolean;
+  /** The calls to vendors that were made for the request, in their order. */
+  readonly calls?: readonly RecordedCall[];
+  /** What the vendors charge the operator for them; null or absent if it is unknown. */
+  readonly vendorCostNano?: bigint | null;
 }
 
 /** The price as reported to the caller. */
@@ -113,7 +117,7 @@ async function settle(
   outcome: RequestOutcome,
 ): Promise<FinishedRequest> {
   const { redis, ledger, hotAccounts, requestStats, prices } = deps;
-  const { usage, error, charged } = outcome;
+  const { usage, error, charged, calls = [], vendorCostNano = null } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
     await settleThroughOutage(deps, () => releaseReservation(redis, request, error));
@@ -143,6 +147,8 @@ async function settle(
     billedMs: usage.durationMs,
     priceVersion: request.priceVersion,
     user: request.user,
+    ...(calls.length > 0 && { calls }),
+    ...(vendorCostNano !== null && { vendorCostNano: vendorCostNano.toString() }),
   };
   prices.saveLater({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });
   const { claimHash, jobAttempt } = request;

@@ -24,6 +24,7 @@ const promised: Record<WebLimitName, [limit: number, windowSeconds: number]> = {
   'wrong-codes-network': [100, 3600],
   'wrong-keys-user': [10, 3600],
   'wrong-keys-network': [100, 3600],
+  'wrong-admin-tokens-network': [100, 3600],
   'confirmation-codes-user': [10, 3600],
   'first-accounts-network': [100, 86_400],
   'changes-user': [300, 60],
@@ -52,6 +53,7 @@ for (const name of Object.keys(webLimits) as WebLimitName[]) {
 const siteFactors: Partial<Record<WebLimitName, number>> = {
   'mailed-codes-network': 2,
   'wrong-codes-network': 2,
+  'wrong-admin-tokens-network': 2,
 };
 
 for (const name of Object.keys(webLimits).filter((name) => name.endsWith('-network')) as WebLimitName[]) {

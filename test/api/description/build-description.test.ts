@@ -154,6 +154,7 @@ test('only operations with an idempotency conflict accept an Idempotency-Key', (
     'createChatCompletion',
     'createEmbedding',
     'createImage',
+    'creditAccount',
     'editImage',
     'retryBatch',
   ]);

@@ -177,7 +177,7 @@ test.serial('a usage error is explained, then only the usage of its verb or reso
   const { stderr } = await runAdmin('acount', 'list');
   t.is(
     stderr.trimEnd().split('\n').at(-1),
-    '<resource> is one of: account, batch, code, job, ledger, model, queue, upstream, user.',
+    '<resource> is one of: account, audit, batch, code, job, ledger, model, queue, token, upstream, user.',
   );
 });
 

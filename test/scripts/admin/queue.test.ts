@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { AdminContext } from '../../../scripts/admin/command.ts';
+import { openTrail } from '../../../scripts/admin/open-trail.ts';
 import { queueVerbs } from '../../../scripts/admin/queue.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../../shared/accounts/hot-account-store.ts';
@@ -35,7 +36,8 @@ async function run<T>(stack: TestStack, verb: string, queue: string): Promise<T>
     new LedgerStore(mongo.db),
   );
   const names = { config, env: stack.env, log: createLogger('test', 'silent'), positionals: [queue] };
-  const context = { redis, hotAccounts, ...names } as unknown as AdminContext;
+  const trail = openTrail({ mongo }, () => undefined);
+  const context = { redis, hotAccounts, trail, ...names } as unknown as AdminContext;
   return (await queueVerbs[verb]!.run(context)) as T;
 }
 

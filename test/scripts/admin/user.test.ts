@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { AdminContext } from '../../../scripts/admin/command.ts';
+import { openTrail } from '../../../scripts/admin/open-trail.ts';
 import { userVerbs } from '../../../scripts/admin/user.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
@@ -226,6 +227,7 @@ test('if only the mail or the final audit record fails, the command still succee
       ...stack,
       accounts: new AccountStore(stack.mongo.db, stack.config),
       web: { ...stores, audit: auditFailingOn(failing) },
+      trail: openTrail(stack, () => undefined),
       positionals: [positional],
       options: { reason: 'a test' },
       warn: (text: string) => warnings.push(text),

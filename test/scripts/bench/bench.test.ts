@@ -250,7 +250,7 @@ test('an invalid argument prints one message and the usage', async (t) => {
   t.is((await bench.exited)[0], 1);
   t.regex(
     bench.output(),
-    /Unknown name "picture"\. Available: chat, stream, embeddings, admissions, ledger, memory, jobs, capacity, fairness, peers\.\n\nnpm run bench/,
+    /Unknown name "picture"\. Available: chat, stream, embeddings, admissions, ledger, memory, jobs, batch, batches, requests, capacity, fairness, peers\.\n\nnpm run bench/,
   );
   t.deepEqual(await readdir(bench.dir), []);
 });

@@ -41,6 +41,7 @@ test('a line of which only some inputs were embedded before it was withdrawn has
     tokens: 1,
     counted: false,
     billedMs: 0,
+    vendorCostNano: null,
   };
   const embeddings = {
     embed: async (_model: string, task: EmbeddingTask) => {

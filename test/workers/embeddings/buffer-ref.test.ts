@@ -44,6 +44,7 @@ test('the buffer of a call is released when the last request that received one o
     tokens: 1,
     counted: false,
     billedMs: 3,
+    vendorCostNano: null,
   };
   a.deliver(outcome);
   b.deliver(outcome);
@@ -78,6 +79,7 @@ test('a cancelled request gets the outcomes of the inputs already sent to a mode
     tokens: 1,
     counted: false,
     billedMs: 3,
+    vendorCostNano: null,
   };
   bufferRef.take();
   a.markSent();
@@ -127,6 +129,7 @@ test('after a failed call, an input is retried only for the requests that still 
     tokens: 1,
     counted: false,
     billedMs: 4,
+    vendorCostNano: null,
   };
   input.deliver(outcome);
   t.deepEqual(
@@ -157,6 +160,7 @@ test('unsent inputs of a failed request are no longer needed, unless other reque
     tokens: 1,
     counted: false,
     billedMs: 3,
+    vendorCostNano: null,
   };
   a.deliver(outcome);
   c.deliver(outcome);
@@ -176,6 +180,7 @@ test('a request is notified of its progress until all of its inputs are done', a
     tokens: 1,
     counted: false,
     billedMs: 0,
+    vendorCostNano: null,
   };
   for (const index of [2, 0, 0, 3, 1]) request.deliver(index, vector);
   t.deepEqual(progressValues, [0.25, 0.5, 0.75]);

@@ -38,7 +38,10 @@ async function deliver(vectors: readonly (readonly number[])[]): Promise<InputOu
   const dimensions = vectors[0]!.length;
   const broken = findInvalidVectors(bytes, dimensions);
   const response = { vectors: bytes, dimensions, broken, promptTokens: null, release: null };
-  for (const input of deliverVectors(inputs, response, billCall(inputs, null), null, 10).broken) {
+  for (const input of deliverVectors(inputs, response, billCall(inputs, null), null, {
+    tookMs: 10,
+    vendorCostNano: null,
+  }).broken) {
     input.fail(describeInvalidVector);
   }
   const results = await Promise.all(requests.map((request) => request.answer));
@@ -71,7 +74,10 @@ test('the error of each request states which of its own inputs has a non-finite 
   });
   const vectors = Buffer.from(Float32Array.of(1, NaN).buffer);
   const response = { vectors, dimensions: 1, broken: [1], promptTokens: null, release: null };
-  const delivery = deliverVectors([good, bad], response, billCall([good, bad], null), null, 10);
+  const delivery = deliverVectors([good, bad], response, billCall([good, bad], null), null, {
+    tookMs: 10,
+    vendorCostNano: null,
+  });
   t.deepEqual(delivery.broken, [bad]);
   bad.fail(describeInvalidVector);
   const results = await Promise.all(requests.map((request) => request.answer));

@@ -182,7 +182,14 @@ function createLines(onLines: (lines: readonly FinishedLine[]) => void): {
   return { request, inputs };
 }
 
-const vector = { vector: Buffer.alloc(4), dimensions: 1, tokens: 1, counted: false, billedMs: 0 };
+const vector = {
+  vector: Buffer.alloc(4),
+  dimensions: 1,
+  tokens: 1,
+  counted: false,
+  billedMs: 0,
+  vendorCostNano: null,
+};
 
 test('the buffer of a call is released when the lines that were handed over have dropped its vectors', async (t) => {
   let releases = 0;

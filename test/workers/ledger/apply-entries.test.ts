@@ -5,12 +5,14 @@ import test, { type ExecutionContext } from 'ava';
 import { LedgerConflict } from '../../../shared/ledger/ledger-conflict.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { createRefillEvent, type LedgerEntry, type UsageEvent } from '../../../shared/ledger/usage-event.ts';
+import { shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { openMongo } from '../../../shared/platform/storage/mongo-client.ts';
 import { applyEntries } from '../../../workers/ledger/apply-entries.ts';
 import { openTestMongo } from '../../support/stores.ts';
 
 const at = Date.UTC(2026, 10, 21, 12);
+const modelDay = `${shardOf('a')}:2026-11-21:m`;
 
 const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
   kind: 'charge',
@@ -26,6 +28,7 @@ const charge = (ms: number, seq: number, costNano: bigint): LedgerEntry => ({
     v: 1,
     requestId: `r-${ms}-${seq}`,
     accountId: 'a',
+    model: 'm',
     at,
     success: true,
     promptTokens: 3,
@@ -96,6 +99,46 @@ test('entries that are applied several times, in different batches and by concur
     completionTokens: 6,
     costNano: 31n,
   });
+  const spend = { model: 'm', day: '2026-11-21', requests: 3, failures: 0, rows: 3, costNano: 31n };
+  t.like(await store.spend.ofAccounts.findOne({ _id: 'a:2026-11-21:m' }), { ...spend, accountId: 'a' });
+  t.like(await store.spend.ofModels.findOne({ _id: modelDay }), { ...spend, shard: shardOf('a') });
+  const ofAllModels = { _id: `${shardOf('a')}:2026-11-21:` };
+  t.like(await store.spend.ofModels.findOne(ofAllModels), { ...spend, model: '' });
+});
+
+test('sums say what vendors charge, and for how many requests that is known', async (t) => {
+  const { store } = await openStore(t);
+  const withEvent = (entry: LedgerEntry, more: Partial<UsageEvent>): LedgerEntry =>
+    ({ ...entry, event: { ...entry.event, ...more } }) as LedgerEntry;
+  await applyEntries(store, [
+    // Of an earlier release.
+    charge(100, 0, 100n),
+    withEvent(charge(100, 1, 10n), { vendorCostNano: '4' }),
+    withEvent(charge(100, 2, 0n), { vendorCostNano: '3', success: false }),
+  ]);
+  t.like(await store.spend.ofAccounts.findOne({ _id: 'a:2026-11-21:m' }), {
+    requests: 3,
+    failures: 1,
+    costNano: 110n,
+    vendorCostNano: 7n,
+    costedRequests: 2,
+    costedNano: 10n,
+  });
+});
+
+test('lines of a batch are summed one by one, and the row of the batch only counts as a row', async (t) => {
+  const { store } = await openStore(t);
+  const lines = { lines: 5, failedLines: 2, vendorCostNano: '6' };
+  const settled = charge(100, 0, 10n) as LedgerEntry & { kind: 'charge' };
+  const row = { ...settled, streamId: { ms: 101, seq: 0 }, ordinal: 1, costNano: 0n, totalNano: 10n };
+  await applyEntries(store, [
+    { ...settled, ordinal: 0, event: { ...settled.event, ...lines, requestId: 'batch/1.1/m' } },
+    { ...row, event: { ...settled.event, lines: 5, vendorCostNano: '6', requestId: 'batch' } },
+  ]);
+  const sums = { requests: 5, failures: 2, rows: 1, costNano: 10n, vendorCostNano: 6n, costedRequests: 5 };
+  t.like(await store.spend.ofAccounts.findOne({ _id: 'a:2026-11-21:m' }), sums);
+  t.like(await store.spend.ofModels.findOne({ _id: modelDay }), sums);
+  t.like(await store.logs.findOne({ _id: 'batch' }), { costNano: 10n, vendorCostNano: 6n });
 });
 
 test('if another reader applies entries first, a reader fails before it trims the stream, and its next attempt applies the rest', async (t) => {
@@ -131,7 +174,7 @@ test('every split of a stream into batches gives the same sums, even if all earl
   ];
   for (let cuts = 0; cuts < 2 ** (entries.length - 1); cuts++) {
     await Promise.all(
-      ['accounts', 'ledger', 'request_logs', 'daily_stats'].map((name) =>
+      ['accounts', 'ledger', 'request_logs', 'daily_stats', 'account_spend', 'model_spend'].map((name) =>
         mongo.db.collection(name).deleteMany({}),
       ),
     );
@@ -150,6 +193,8 @@ test('every split of a stream into batches gives the same sums, even if all earl
     });
     t.is(await store.entries.countDocuments({}), 5);
     t.like(await store.stats.findOne({ _id: 'a:2026-11-21' }), { requests: 4, costNano: 10n });
+    t.like(await store.spend.ofAccounts.findOne({ _id: 'a:2026-11-21:m' }), { requests: 4, costNano: 10n });
+    t.like(await store.spend.ofModels.findOne({ _id: modelDay }), { requests: 4, costNano: 10n });
   }
 });
 

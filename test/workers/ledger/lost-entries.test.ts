@@ -68,6 +68,8 @@ const steps = [
   'insertRefillLogs',
   'addToAccounts',
   'addToStats',
+  'addToAccountSpend',
+  'addToModelSpend',
   'writeCheckpoint',
 ] as const satisfies readonly (keyof LedgerStore)[];
 type Step = (typeof steps)[number];

@@ -33,6 +33,24 @@ export const indexCommands: Record<string, Command> = {
     },
   },
 
+  /** Only changes when the documents of a TTL index expire. */
+  collMod: {
+    fields: ['index', 'writeConcern'],
+    writes: true,
+    run(context) {
+      const collection = requireCollection(context);
+      const { keyPattern, expireAfterSeconds, ...others } = optionalObject(context.body.index, 'index') ?? {};
+      const [unknown] = Object.keys(others);
+      if (unknown !== undefined) throw unsupported(`the field 'collMod.index.${unknown}'`, 'Location40415');
+      const index = collection.indexes.find(({ spec }) => areEqual(spec.key, keyPattern));
+      if (index === undefined) throw new MongoError('IndexNotFound', 'cannot find index for ns');
+      const { expireAfterSeconds: before } = index.spec;
+      if (before === undefined) throw unsupported('collMod of an index that is not a TTL index');
+      collection.changeExpiry(index, parseIndexSpec({ ...index.spec, expireAfterSeconds }));
+      return { expireAfterSeconds_old: before, expireAfterSeconds_new: expireAfterSeconds, ok: 1 };
+    },
+  },
+
   listIndexes: {
     fields: ['cursor'],
     run(context) {

@@ -39,8 +39,7 @@ export const readCommands: Record<string, Command> = {
     fields: ['pipeline', 'cursor', 'readConcern'],
     run(context) {
       const { cursors, db, body } = context;
-      const filter = parseCount(body.pipeline);
-      const n = countSelected(context, { filter, deadlineMs: context.deadlineMs });
+      const n = countSelected(context, { ...parseCount(body.pipeline), deadlineMs: context.deadlineMs });
       const documents = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
       return cursors.openDocuments(`${db}.${getCollectionName(context)}`, documents);
     },
@@ -58,17 +57,20 @@ function parseProjection(projection: unknown): Doc | undefined {
   return spec;
 }
 
-/** The only supported pipeline is the one that drivers create for `countDocuments`. */
+/** The only supported pipeline is the one that drivers create for `countDocuments`, which may have a limit. */
 const countStage = encodeDocument({ $group: { _id: new Int32(1), n: { $sum: new Int32(1) } } });
 
-function parseCount(pipeline: unknown): Doc {
+function parseCount(pipeline: unknown): Pick<Query, 'filter' | 'limit'> {
   if (!Array.isArray(pipeline)) throw new MongoError('TypeMismatch', "'pipeline' must be an array");
-  const [match, group, ...others] = pipeline as unknown[];
+  const [match, ...stages] = pipeline as unknown[];
+  const { $limit: limit } = isObject(stages[0]) ? stages[0] : {};
+  if (limit !== undefined) stages.shift();
+  const [group, ...others] = stages;
   const isCount = isObject(group) && encodeDocument(group).equals(countStage) && others.length === 0;
   const { $match: filter } = isObject(match) ? match : {};
   if (!isCount || !isObject(filter))
     throw unsupported('an aggregation other than countDocuments', 'Location40324');
-  return filter;
+  return { filter, limit: optionalCount(limit, '$limit') };
 }
 
 /** Reads the query of a `find`, including one inside an `explain`. */

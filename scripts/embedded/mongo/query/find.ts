@@ -76,13 +76,17 @@ export function prepareQuery(collection: Collection, query: Query): PreparedQuer
 export function countMatching(collection: Collection, query: Query): number {
   const { plan, run } = prepareQuery(collection, query);
   const isAll = Object.keys(query.filter ?? {}).length === 0;
-  if (isAll) return collection.countDocuments();
+  const max = query.limit ?? Infinity;
+  if (isAll) return Math.min(max, collection.countDocuments());
   if (plan?.isExact !== true) {
     let count = 0;
     for (const _ of run()) count += 1;
     return count;
   }
-  return plan.ranges.reduce((count, range) => count + collection.countEntries(range), 0);
+  return Math.min(
+    max,
+    plan.ranges.reduce((count, range) => count + collection.countEntries(range), 0),
+  );
 }
 
 function* readByIndex(

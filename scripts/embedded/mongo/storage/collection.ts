@@ -150,6 +150,12 @@ export class Collection {
     });
   }
 
+  /** Changes when the documents of a TTL index expire. The rest of the specification must be the same. */
+  changeExpiry(index: Index, { expireAfterSeconds }: IndexSpec): void {
+    index.spec.expireAfterSeconds = expireAfterSeconds;
+    this.#store.saveCollection(this);
+  }
+
   /** Removes every document and index entry when the collection is dropped. */
   clear(): void {
     this.isDropped = true;

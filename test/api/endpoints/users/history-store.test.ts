@@ -17,7 +17,7 @@ test('a refill that moves to MongoDB between the two reads is in the log exactly
     await runRefill(services.redis, { amountNano: 1n, freeRequests: 0, event });
   }
   const account = await services.hotAccounts.get(id);
-  t.is(account.redeemedCodes, 3);
+  t.is(account.refills, 3);
   const stream = redisKeys.ledgerStream(shardOf(id));
   for (const count of [1, 2, 3]) {
     // Between the two reads, the ledger reader moves one, two and then three entries to MongoDB.
@@ -44,7 +44,7 @@ test('a refill that is in neither store is searched for only once', async (t) =>
   });
   // The account counts one refill too many, as if Redis had lost a refill and reused its ordinal.
   const { totalCount, rows } = await new HistoryStore(services.ledger, redis).readRefillLog(
-    { id, redeemedCodes: 2 },
+    { id, refills: 2 },
     1,
     20,
   );

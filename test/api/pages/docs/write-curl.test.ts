@@ -24,7 +24,7 @@ function readArguments(command: string): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\n${command}`;
   return execFileSync('sh', ['-c', script], {
     encoding: 'utf8',
-    env: { API_KEY: 'mg-key', CSRF_TOKEN: 'csrf' },
+    env: { API_KEY: 'mg-key', ADMIN_TOKEN: 'mga-token', CSRF_TOKEN: 'csrf' },
   })
     .split('\0')
     .slice(0, -1);
@@ -43,6 +43,24 @@ test('the key is read from a shell variable', (t) => {
   t.deepEqual(readArguments(writeCurl({ ...call, operation: keyed })).slice(1), [
     '-H',
     'Authorization: Bearer mg-key',
+  ]);
+});
+
+test('a call of the admin API sends the token and the headers that it must have, and no session', (t) => {
+  const security = [{ adminToken: [] }, { adminSession: [], csrfToken: [] }];
+  const key = {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: true,
+    schema: {},
+    example: 'invoice 1',
+  } as const;
+  const keyed = { ...operation, security, parameters: [key] };
+  t.deepEqual(readArguments(writeCurl({ ...call, operation: keyed })).slice(1), [
+    '-H',
+    'Authorization: Bearer mga-token',
+    '-H',
+    'Idempotency-Key: invoice 1',
   ]);
 });
 

@@ -97,6 +97,25 @@ test('indexes are listed with their options; creating one again has no effect, o
   t.is((await events.indexes()).length, 2);
 });
 
+test('collMod changes when the documents of a TTL index expire', async (t) => {
+  const events = collectionOf(t);
+  const { db } = t.context.connection;
+  const change = (keyPattern: object, expireAfterSeconds: number) =>
+    db!.command({ collMod: events.collectionName, index: { keyPattern, expireAfterSeconds } });
+  t.is(codeOf(await t.throwsAsync(change({ at: 1 }, 5))), 26);
+  await events.createIndex({ at: 1 }, { expireAfterSeconds: 3600 });
+  await change({ at: 1 }, 60);
+  t.deepEqual(
+    (await events.indexes()).map(({ name, expireAfterSeconds }) => [name, expireAfterSeconds]),
+    [
+      ['_id_', undefined],
+      ['at_1', 60],
+    ],
+  );
+  await events.createIndex({ at: 1 }, { expireAfterSeconds: 60 });
+  t.is(codeOf(await t.throwsAsync(change({ other: 1 }, 5))), 27);
+});
+
 test('equality, a range and a sort on a compound index read only the documents they return', async (t) => {
   const logs = collectionOf(t);
   await logs.createIndex({ account: 1, ordinal: 1 });

@@ -115,6 +115,9 @@ test('countDocuments counts the documents that match the filter', async (t) => {
   t.is(await people.countDocuments({ age: { $gte: 5 } }), 2);
   t.is(await people.countDocuments({}), 5);
   t.is(await people.countDocuments({ name: 'nobody' }), 0);
+  t.is(await people.countDocuments({ age: { $gte: 5 } }, { limit: 1 }), 1);
+  t.is(await people.countDocuments({ age: { $gte: 5 } }, { limit: 3 }), 2);
+  t.is(await people.countDocuments({}, { limit: 4 }), 4);
 });
 
 test('documents over 16 MB are rejected, and results of many MB come in several batches', async (t) => {

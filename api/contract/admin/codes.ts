@@ -1,0 +1,102 @@
+import Type, { type Static } from 'typebox';
+import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { defineOperation } from '../../../shared/contract/operation.ts';
+import { Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
+
+const AdminCode = Type.Object(
+  {
+    id: Type.String({ description: 'The hash of the code, which does not reveal it.' }),
+    code: Type.String({ description: 'The end of the code.' }),
+    balance: Roubles('What it is worth, in roubles.'),
+    free_requests: Type.Integer(),
+    created_at: Moment('When it was created.'),
+    expires_at: OptionalMoment('Until when it can be redeemed.'),
+    status: StringEnum(['unused', 'redeemed', 'expired', 'revoked']),
+    redeemed_by: Nullable(Type.String({ description: 'The id of the account.' })),
+    redeemed_at: OptionalMoment('When it was redeemed.'),
+  },
+  { title: 'AdminCode' },
+);
+
+const id = 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0';
+const code = {
+  id,
+  code: '…2VBH',
+  balance: 50,
+  free_requests: 0,
+  created_at: '2026-11-21T09:15:04.000Z',
+  expires_at: null,
+  status: 'unused',
+  redeemed_by: null,
+  redeemed_at: null,
+};
+
+export const CreateCodesRequest = Type.Object(
+  {
+    balance: Type.Number({
+      minimum: 0,
+      maximum: maxAmount,
+      default: 0,
+      description: 'What each code is worth, in roubles.',
+    }),
+    free_requests: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 }),
+    count: Type.Integer({ minimum: 1, maximum: 1_000, default: 1, description: 'How many to create.' }),
+    expires_at: Type.Optional(
+      Nullable(Type.String({ format: 'date-time', description: 'Until when they can be redeemed.' })),
+    ),
+  },
+  { title: 'CreateCodesRequest' },
+);
+export type CreateCodesRequest = Static<typeof CreateCodesRequest>;
+
+export const createRefillCodes = defineOperation({
+  operationId: 'createRefillCodes',
+  tag: 'Admin',
+  summary: 'Create refill codes',
+  method: 'post',
+  path: '/admin/codes',
+  auth: 'admin',
+  adminScope: 'billing',
+  body: CreateCodesRequest,
+  response: Type.Object(
+    { codes: Type.Array(Type.String(), { description: 'The codes, which are shown only here.' }) },
+    { title: 'CreatedCodes' },
+  ),
+  status: 201,
+  errors: [],
+  example: { body: { balance: 50, count: 1 }, response: { codes: ['7KQM-9XFD-3TRW-M8PA-2VBH'] } },
+});
+
+export const listRefillCodes = defineOperation({
+  operationId: 'listRefillCodes',
+  tag: 'Admin',
+  summary: 'List refill codes',
+  method: 'get',
+  path: '/admin/codes',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object({
+    status: Type.Optional(StringEnum(['unused'], { description: 'Only those that can still be redeemed.' })),
+    ...pageQuery,
+  }),
+  response: PageOfAdmin(AdminCode),
+  errors: [],
+  example: { query: { limit: 20 }, response: { data: [code], has_more: false, last_id: id } },
+});
+
+export const revokeRefillCode = defineOperation({
+  operationId: 'revokeRefillCode',
+  tag: 'Admin',
+  summary: 'Revoke a refill code',
+  description: 'A code that was redeemed cannot be revoked.',
+  method: 'post',
+  path: '/admin/codes/{code_id}/revoke',
+  auth: 'admin',
+  adminScope: 'billing',
+  pathParameters: Type.Object({
+    code_id: Type.String({ minLength: 1, maxLength: 100, description: 'The `id` of the code.' }),
+  }),
+  response: AdminCode,
+  errors: ['not_found', 'validation_failed'],
+  example: { path: { code_id: id }, response: { ...code, status: 'revoked' } },
+});

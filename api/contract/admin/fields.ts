@@ -1,0 +1,34 @@
+import Type, { type TSchema } from 'typebox';
+import { Nullable } from '../../../shared/contract/fields.ts';
+
+/** The query of a list. Lists with filters add theirs. */
+export const pageQuery = {
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of items.' }),
+  after: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'The `last_id` of the previous page.' }),
+  ),
+};
+
+/** One page of a list. */
+export const PageOfAdmin = <T extends TSchema>(item: T) =>
+  Type.Object({
+    data: Type.Array(item, { description: 'Newest first, unless the list says otherwise.' }),
+    has_more: Type.Boolean({ description: 'Whether there is another page.' }),
+    last_id: Nullable(Type.String({ description: 'Where the next page begins: send it as `after`.' })),
+  });
+
+export const Roubles = (description: string) => Type.Number({ description });
+export const Moment = (description: string) => Type.String({ format: 'date-time', description });
+export const OptionalMoment = (description: string) => Nullable(Moment(description));
+export const Count = (description?: string) =>
+  Type.Integer({ minimum: 0, ...(description === undefined ? {} : { description }) });
+
+export const Reason = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  format: 'plain-text',
+  description: 'Why; for operators.',
+});
+
+/** An amount that the operator gives. */
+export const maxAmount = 9_000_000;

@@ -1,0 +1,351 @@
+import Type, { type Static } from 'typebox';
+import { adminScopes } from '../../../shared/contract/admin-terms.ts';
+import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { defineOperation } from '../../../shared/contract/operation.ts';
+import { Count, Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, pageQuery } from './fields.ts';
+
+const Scope = StringEnum(adminScopes, {
+  description:
+    '`read` only reads; `billing` also creates accounts, credits and codes; `all` does everything.',
+});
+
+const tokenFields = {
+  id: Type.String({ description: 'The same as `name`.' }),
+  name: Type.String(),
+  scope: Scope,
+  created_at: OptionalMoment('When it was created; null for `ADMIN_TOKEN` of the environment.'),
+  revoked_at: OptionalMoment('When it was revoked; null while it works.'),
+};
+
+const AdminToken = Type.Object(tokenFields, { title: 'AdminToken' });
+
+const token = {
+  id: 'billing-system',
+  name: 'billing-system',
+  scope: 'billing',
+  created_at: '2026-11-21T09:15:04.000Z',
+  revoked_at: null,
+};
+
+export const CreateTokenRequest = Type.Object(
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: 63,
+      description:
+        'Letters, digits, dots, dashes and underscores. It can be used only once, because the audit log names tokens by it.',
+    }),
+    scope: Scope,
+  },
+  { title: 'CreateTokenRequest' },
+);
+export type CreateTokenRequest = Static<typeof CreateTokenRequest>;
+
+export const createAdminToken = defineOperation({
+  operationId: 'createAdminToken',
+  tag: 'Admin',
+  summary: 'Create a token',
+  method: 'post',
+  path: '/admin/tokens',
+  auth: 'admin',
+  body: CreateTokenRequest,
+  response: Type.Object(
+    { ...tokenFields, token: Type.String({ description: 'The token, which is shown only here.' }) },
+    { title: 'CreatedToken' },
+  ),
+  status: 201,
+  errors: [],
+  example: {
+    body: { name: 'billing-system', scope: 'billing' },
+    response: { ...token, token: 'mga-Zk3v9n1Qw8rT5yU2iO7pA4sD6fG0hJlXcVbNmQwErTy' },
+  },
+});
+
+export const listAdminTokens = defineOperation({
+  operationId: 'listAdminTokens',
+  tag: 'Admin',
+  summary: 'List tokens',
+  description: 'Revoked ones included, without their secrets.',
+  method: 'get',
+  path: '/admin/tokens',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object(pageQuery),
+  response: PageOfAdmin(AdminToken),
+  errors: [],
+  example: { query: { limit: 20 }, response: { data: [token], has_more: false, last_id: token.id } },
+});
+
+export const revokeAdminToken = defineOperation({
+  operationId: 'revokeAdminToken',
+  tag: 'Admin',
+  summary: 'Revoke a token',
+  description: 'It stops working within a second in all processes, and so do its sessions.',
+  method: 'delete',
+  path: '/admin/tokens/{token_id}',
+  auth: 'admin',
+  pathParameters: Type.Object({
+    token_id: Type.String({ minLength: 1, maxLength: 100, description: 'The name of the token.' }),
+  }),
+  response: AdminToken,
+  errors: ['not_found', 'validation_failed'],
+  example: {
+    path: { token_id: token.id },
+    response: { ...token, revoked_at: '2026-11-22T10:00:00.000Z' },
+  },
+});
+
+export const startAdminSession = defineOperation({
+  operationId: 'startAdminSession',
+  tag: 'Admin',
+  summary: 'Start a session',
+  description:
+    'For pages: sets the cookie `mg_admin` for eight hours, with the scope of the token. It ends when the token is revoked. ' +
+    'Needs the token itself, not a session.',
+  method: 'post',
+  path: '/admin/session',
+  auth: 'admin',
+  adminScope: 'read',
+  setsCookies: true,
+  response: Type.Object(
+    {
+      name: Type.String({ description: 'The name of the token.' }),
+      scope: Scope,
+      csrf_token: Type.String({ description: 'Send it as `X-CSRF-Token` with each change.' }),
+      expires_at: Moment('When the session ends.'),
+    },
+    { title: 'AdminSession' },
+  ),
+  errors: [],
+  example: {
+    response: {
+      name: 'billing-system',
+      scope: 'billing',
+      csrf_token: 'Zk3v9n1Qw8rT5yU2iO7pA4sD6fG0hJlXcVbNmQwErTy',
+      expires_at: '2026-11-21T17:15:04.000Z',
+    },
+  },
+});
+
+export const endAdminSession = defineOperation({
+  operationId: 'endAdminSession',
+  tag: 'Admin',
+  summary: 'End the session',
+  description: 'Clears the cookie `mg_admin`.',
+  method: 'delete',
+  path: '/admin/session',
+  auth: 'admin',
+  adminScope: 'read',
+  setsCookies: true,
+  response: Type.Null(),
+  status: 204,
+  errors: [],
+  example: {},
+});
+
+const AuditEvent = Type.Object(
+  {
+    id: Type.String(),
+    at: Moment('When the change began.'),
+    token: Type.String({ description: 'The name of the token; `command` for the `admin` command.' }),
+    os_user: Nullable(Type.String({ description: 'Of a command: the user of the operating system.' })),
+    action: Type.String(),
+    resource: Type.String({ description: 'Its type, a colon, and its id.' }),
+    outcome: StringEnum(['started', 'done', 'failed'], {
+      description: '`started`: how it ended is not known, because the process died or a store failed.',
+    }),
+    ended_at: OptionalMoment('When the change ended.'),
+    before: Nullable(Type.Unsafe<object>({ type: 'object' })),
+    after: Nullable(Type.Unsafe<object>({ type: 'object' })),
+    error: Nullable(Type.String({ description: 'Why it failed.' })),
+    request_id: Nullable(Type.String()),
+    address: Nullable(Type.String({ description: 'Of the caller.' })),
+  },
+  { title: 'AdminAuditEvent' },
+);
+
+const event = {
+  id: '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2',
+  at: '2026-11-21T09:15:04.000Z',
+  token: 'billing-system',
+  os_user: null,
+  action: 'account.credit',
+  resource: 'account:0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a',
+  outcome: 'done',
+  ended_at: '2026-11-21T09:15:04.012Z',
+  before: { balance: 100, free_requests: 0 },
+  after: { balance: 150, free_requests: 0, amount: 50 },
+  error: null,
+  request_id: '019aa6b5-2f4d-7000-8000-000000000000',
+  address: '192.0.2.1',
+};
+
+export const listAuditEvents = defineOperation({
+  operationId: 'listAuditEvents',
+  tag: 'Admin',
+  summary: 'List the changes of operators',
+  description:
+    'Every change by the admin API and by the `admin` command, newest first, for 400 days. Secrets are not in it.',
+  method: 'get',
+  path: '/admin/audit',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object({
+    token: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Only by this token.' })),
+    resource: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description:
+          'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`.',
+      }),
+    ),
+    since: Type.Optional(Type.String({ format: 'date-time', description: 'Only since this time.' })),
+    ...pageQuery,
+  }),
+  response: PageOfAdmin(AuditEvent),
+  errors: [],
+  example: { query: { limit: 20 }, response: { data: [event], has_more: false, last_id: event.id } },
+});
+
+const userFields = {
+  id: Type.String(),
+  email: Type.String(),
+  timezone: Type.String(),
+  language: Type.String(),
+  created_at: Moment('When the user signed up.'),
+  last_login_at: OptionalMoment('When the user last signed in.'),
+  banned: Type.Boolean(),
+  ban_reason: Nullable(Type.String()),
+};
+
+const AdminUser = Type.Object(userFields, { title: 'AdminUser' });
+
+const LinkedAccount = Type.Object({
+  id: Type.String(),
+  link: Type.Integer(),
+  label: Type.String(),
+  primary: Type.Boolean(),
+  balance: Roubles('In roubles.'),
+  banned: Type.Boolean(),
+});
+
+const AdminUserDetails = Type.Object(
+  {
+    ...userFields,
+    accounts: Type.Array(LinkedAccount),
+    sessions: Type.Array(Type.Unsafe<object>({ type: 'object' })),
+    events: Type.Array(Type.Unsafe<object>({ type: 'object' }), { description: 'The latest ones.' }),
+  },
+  { title: 'AdminUserDetails' },
+);
+
+const user = {
+  id: 'c1d2e3f4-0000-4000-8000-000000000001',
+  email: 'anna@example.com',
+  timezone: 'Europe/Moscow',
+  language: 'ru',
+  created_at: '2026-11-21T09:15:04.000Z',
+  last_login_at: null,
+  banned: false,
+  ban_reason: null,
+};
+
+const userPath = Type.Object({
+  user_id: Type.String({
+    minLength: 1,
+    maxLength: 254,
+    description: 'The id or the email address of the user.',
+  }),
+});
+const ofUser = { path: { user_id: user.id } };
+
+export const listUsers = defineOperation({
+  operationId: 'listUsers',
+  tag: 'Admin',
+  summary: 'List users of the account area',
+  method: 'get',
+  path: '/admin/users',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object(pageQuery),
+  response: PageOfAdmin(AdminUser),
+  errors: [],
+  example: { query: { limit: 20 }, response: { data: [user], has_more: false, last_id: user.id } },
+});
+
+export const getUser = defineOperation({
+  operationId: 'getUser',
+  tag: 'Admin',
+  summary: 'Get a user of the account area',
+  description: 'With linked accounts, open sessions, and the latest events.',
+  method: 'get',
+  path: '/admin/users/{user_id}',
+  auth: 'admin',
+  adminScope: 'read',
+  pathParameters: userPath,
+  query: Type.Object({
+    events: Type.Integer({ minimum: 1, maximum: 1_000, default: 20, description: 'How many events.' }),
+  }),
+  response: AdminUserDetails,
+  errors: ['not_found'],
+  example: { ...ofUser, response: { ...user, accounts: [], sessions: [], events: [] } },
+});
+
+export const banUser = defineOperation({
+  operationId: 'banUser',
+  tag: 'Admin',
+  summary: 'Ban a user',
+  description: 'Ends all sessions, and refuses sign-in. Keys of the user’s accounts keep working.',
+  method: 'post',
+  path: '/admin/users/{user_id}/ban',
+  auth: 'admin',
+  pathParameters: userPath,
+  body: Type.Object({ reason: Reason }, { title: 'BanRequest' }),
+  response: Type.Object(
+    { ...userFields, was_already_banned: Type.Boolean(), sessions_ended: Count() },
+    { title: 'BannedUser' },
+  ),
+  errors: ['not_found'],
+  example: {
+    ...ofUser,
+    body: { reason: 'stolen mailbox' },
+    response: {
+      ...user,
+      banned: true,
+      ban_reason: 'stolen mailbox',
+      was_already_banned: false,
+      sessions_ended: 1,
+    },
+  },
+});
+
+export const unbanUser = defineOperation({
+  operationId: 'unbanUser',
+  tag: 'Admin',
+  summary: 'Let a banned user sign in again',
+  method: 'post',
+  path: '/admin/users/{user_id}/unban',
+  auth: 'admin',
+  pathParameters: userPath,
+  response: Type.Object({ ...userFields, was_banned: Type.Boolean() }, { title: 'UnbannedUser' }),
+  errors: ['not_found'],
+  example: { ...ofUser, response: { ...user, was_banned: true } },
+});
+
+export const revokeUserSessions = defineOperation({
+  operationId: 'revokeUserSessions',
+  tag: 'Admin',
+  summary: 'End all sessions of a user',
+  description: 'The user can sign in again.',
+  method: 'post',
+  path: '/admin/users/{user_id}/revoke-sessions',
+  auth: 'admin',
+  pathParameters: userPath,
+  response: Type.Object(
+    { id: Type.String(), email: Type.String(), sessions_ended: Count() },
+    { title: 'EndedUserSessions' },
+  ),
+  errors: ['not_found'],
+  example: { ...ofUser, response: { id: user.id, email: user.email, sessions_ended: 2 } },
+});

@@ -1,0 +1,173 @@
+import Type from 'typebox';
+import { AdminRequest, AdminSpend, requestOutcomes } from '../../../shared/contract/admin-requests.ts';
+import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { defineOperation } from '../../../shared/contract/operation.ts';
+import { pageQuery } from './fields.ts';
+
+const accountId = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';
+const requestId = '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2';
+
+const request: AdminRequest = {
+  id: requestId,
+  account: accountId,
+  created_at: '2026-11-21T09:15:04.000Z',
+  is_expired: false,
+  model: 'gpt-4o-mini',
+  outcome: 'success',
+  status: 200,
+  code: null,
+  details: null,
+  upstream: 'openai',
+  attempts: [
+    {
+      upstream: 'azure',
+      status: 503,
+      reason: 'the upstream responded with 503: The server is overloaded.',
+      duration_ms: 212,
+    },
+    { upstream: 'openai', status: 200, reason: null, duration_ms: 1_790 },
+  ],
+  prompt_tokens: 812,
+  cache_read_tokens: 512,
+  completion_tokens: 251,
+  images: 0,
+  lines: null,
+  estimated: false,
+  total_time: 2.034,
+  cost: 0.041,
+  shortfall: 0,
+  vendor_cost: 0.0214,
+  margin: 0.0196,
+  free: false,
+  user: null,
+  user_ip: '203.0.113.17',
+  price_version: '0123456789ab',
+};
+
+const filter = {
+  account: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: 'Only of the account with this id.' }),
+  ),
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Only of this model.' })),
+};
+
+const bound = (description: string) =>
+  Type.Optional(Type.String({ minLength: 10, maxLength: 40, description }));
+
+export const listAdminRequests = defineOperation({
+  operationId: 'listAdminRequests',
+  tag: 'Admin',
+  summary: 'List requests',
+  description:
+    'The request log of all accounts, newest first, for `LOG_RETENTION_DAYS`. Requests that were rejected before a model was ' +
+    'called are only in the logs of the api processes. Name an account, a model or a time where you can: a filter that matches ' +
+    'few of very many rows may take too long.',
+  method: 'get',
+  path: '/admin/requests',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object({
+    ...filter,
+    outcome: Type.Optional(StringEnum(requestOutcomes)),
+    since: bound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included. Of the admission.'),
+    until: bound('A time, which is not included, or a day, which is.'),
+    ...pageQuery,
+  }),
+  response: Type.Object({
+    data: Type.Array(AdminRequest, { description: 'Newest first.' }),
+    has_more: Type.Boolean({ description: 'Whether there is another page.' }),
+    last_id: Nullable(Type.String({ description: 'Where the next page begins: send it as `after`.' })),
+    total: Nullable(
+      Type.Integer({
+        description: 'How many requests match; null on later pages, which do not count again.',
+      }),
+    ),
+    has_exact_total: Type.Boolean({
+      description:
+        'False if there are more than `total`: filters other than account, model and days count up to 10 000.',
+    }),
+  }),
+  errors: [],
+  example: {
+    query: { account: accountId, outcome: 'success', since: '2026-11-01', limit: 20 },
+    response: { data: [request], has_more: false, last_id: requestId, total: 1, has_exact_total: true },
+  },
+});
+
+export const getAdminRequest = defineOperation({
+  operationId: 'getAdminRequest',
+  tag: 'Admin',
+  summary: 'Get a request',
+  description:
+    'By its `x-request-id`. After `LOG_RETENTION_DAYS`, only what it cost is known (`is_expired`).',
+  method: 'get',
+  path: '/admin/requests/{request_id}',
+  auth: 'admin',
+  adminScope: 'read',
+  pathParameters: Type.Object({
+    request_id: Type.String({ minLength: 1, maxLength: 200, description: 'The id of the request.' }),
+  }),
+  response: AdminRequest,
+  errors: ['not_found'],
+  example: { path: { request_id: requestId }, response: request },
+});
+
+const spend: AdminSpend = {
+  model: 'gpt-4o-mini',
+  day: '2026-11-21',
+  requests: 1_204,
+  failures: 3,
+  free_requests: 0,
+  prompt_tokens: 977_648,
+  cached_tokens: 616_448,
+  completion_tokens: 302_204,
+  cost: 49.36,
+  vendor_cost: 25.77,
+  margin: 23.59,
+  costed_requests: 1_204,
+};
+
+export const getSpend = defineOperation({
+  operationId: 'getSpend',
+  tag: 'Admin',
+  summary: 'Sum what requests cost',
+  description:
+    'What customers paid, what vendors charge and the margin, by any of account, model and day. Sums are kept for ever. With ' +
+    '`Accept: text/csv`, the same as a file, with exact amounts.',
+  method: 'get',
+  path: '/admin/spend',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object({
+    ...filter,
+    since: Type.Optional(
+      Type.String({
+        format: 'date',
+        description: 'First day, in UTC. By default 30 days are summed.',
+      }),
+    ),
+    until: Type.Optional(Type.String({ format: 'date', description: 'Last day, in UTC; by default today.' })),
+    by: Type.String({
+      default: 'account,model,day',
+      pattern: '^(account|model|day)(,(account|model|day)){0,2}$',
+      description: 'Any of `account`, `model` and `day`, separated by commas.',
+    }),
+  }),
+  response: Type.Object({
+    data: Type.Array(AdminSpend, { description: 'In the order of account, day and model.' }),
+  }),
+  additionalResponses: [
+    {
+      status: 200,
+      responseType: 'text/csv',
+      response: Type.String(),
+      description: 'With `Accept: text/csv`: one line for each row, after one with the names.',
+      example: { response: 'model,requests,failures\r\ngpt-4o-mini,1204,3\r\n' },
+    },
+  ],
+  errors: [],
+  example: {
+    query: { by: 'model,day', since: '2026-11-21', until: '2026-11-21' },
+    response: { data: [spend] },
+  },
+});

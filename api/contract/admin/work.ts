@@ -1,0 +1,326 @@
+import Type from 'typebox';
+import { batchStatuses } from '../../../shared/contract/batch-terms.ts';
+import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { jobStatuses } from '../../../shared/contract/job-terms.ts';
+import { defineOperation } from '../../../shared/contract/operation.ts';
+import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, pageQuery } from './fields.ts';
+
+const queueNames = ['chat', 'image', 'embedding'] as const;
+
+const AdminQueue = Type.Object(
+  {
+    waiting: Count('Requests and durable jobs that do not run yet.'),
+    waiting_for_slot: Count('The part of them that waits for the limit of a vendor.'),
+    active: Count(),
+    delayed: Count(),
+    failed: Count('Durable jobs that failed within a day.'),
+    workers: Count('Live workers that take work off the queue.'),
+    oldest_waiting_seconds: Type.Number(),
+    lines_waiting: Count('Lines of batches.'),
+    lines_active: Count(),
+    inputs_waiting: Type.Optional(Count('Of embeddings: inputs that wait in workers.')),
+    versions: Nullable(Type.String({ description: 'The versions of the workers, and how many have each.' })),
+  },
+  { title: 'AdminQueue' },
+);
+
+const idle = {
+  waiting: 0,
+  waiting_for_slot: 0,
+  active: 0,
+  delayed: 0,
+  failed: 0,
+  workers: 1,
+  oldest_waiting_seconds: 0,
+  lines_waiting: 0,
+  lines_active: 0,
+  versions: '0.1.0 (1)',
+};
+
+export const listQueues = defineOperation({
+  operationId: 'listQueues',
+  tag: 'Admin',
+  summary: 'List queues',
+  method: 'get',
+  path: '/admin/queues',
+  auth: 'admin',
+  adminScope: 'read',
+  response: Type.Object(
+    { chat: AdminQueue, image: AdminQueue, embedding: AdminQueue },
+    { title: 'AdminQueues' },
+  ),
+  errors: [],
+  example: { response: { chat: { ...idle, waiting: 12, active: 64 }, image: idle, embedding: idle } },
+});
+
+export const drainQueue = defineOperation({
+  operationId: 'drainQueue',
+  tag: 'Admin',
+  summary: 'Drain a queue',
+  description:
+    'Cancels and refunds all waiting requests and durable jobs, also those that wait for a call slot. Running work continues. ' +
+    'Lines of batches are not cancelled.',
+  method: 'post',
+  path: '/admin/queues/{queue}/drain',
+  auth: 'admin',
+  pathParameters: Type.Object({ queue: StringEnum(queueNames) }),
+  response: Type.Object(
+    {
+      queue: StringEnum(queueNames),
+      jobs: Count('Durable jobs that were cancelled.'),
+      requests: Count('Requests that were cancelled.'),
+    },
+    { title: 'DrainedQueue' },
+  ),
+  errors: [],
+  example: { path: { queue: 'image' }, response: { queue: 'image', jobs: 3, requests: 12 } },
+});
+
+const AdminJob = Type.Object(
+  {
+    id: Type.String(),
+    account: Type.String(),
+    status: StringEnum(jobStatuses),
+    operation: Type.String(),
+    queue: Type.String(),
+    model: Type.String(),
+    created_at: Moment('When it was created.'),
+    started_at: OptionalMoment('When a worker began it.'),
+    ended_at: OptionalMoment('When it ended.'),
+    attempts: Count(),
+    worker: Nullable(Type.String()),
+    cancel_requested: Type.Boolean(),
+    cost: Nullable(Roubles('What it cost, in roubles.')),
+    error_code: Nullable(Type.String()),
+    error_message: Nullable(Type.String()),
+    webhook_url: Nullable(Type.String()),
+  },
+  { title: 'AdminJob' },
+);
+
+const accountId = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';
+const jobId = '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2';
+const job = {
+  id: jobId,
+  account: accountId,
+  status: 'queued',
+  operation: 'chat.completions',
+  queue: 'chat',
+  model: 'gpt-4o-mini',
+  created_at: '2026-11-21T09:15:04.000Z',
+  started_at: null,
+  ended_at: null,
+  attempts: 0,
+  worker: null,
+  cancel_requested: false,
+  cost: null,
+  error_code: null,
+  error_message: null,
+  webhook_url: null,
+};
+
+const jobPath = Type.Object({
+  job_id: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the job.' }),
+});
+/** Without an account, all accounts are searched. */
+const ownerQuery = Type.Object({
+  account: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'The id of its account, if you know it: finding it takes a second per 50 000 accounts.',
+    }),
+  ),
+});
+const ofJob = { path: { job_id: jobId } };
+
+export const listAdminJobs = defineOperation({
+  operationId: 'listAdminJobs',
+  tag: 'Admin',
+  summary: 'List the durable jobs of an account',
+  method: 'get',
+  path: '/admin/jobs',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object({
+    account: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the account.' }),
+    ...pageQuery,
+  }),
+  response: PageOfAdmin(AdminJob),
+  errors: ['not_found'],
+  example: {
+    query: { account: accountId, limit: 20 },
+    response: { data: [job], has_more: false, last_id: jobId },
+  },
+});
+
+export const getAdminJob = defineOperation({
+  operationId: 'getAdminJob',
+  tag: 'Admin',
+  summary: 'Get a durable job',
+  method: 'get',
+  path: '/admin/jobs/{job_id}',
+  auth: 'admin',
+  adminScope: 'read',
+  pathParameters: jobPath,
+  query: ownerQuery,
+  response: AdminJob,
+  errors: ['not_found'],
+  example: { ...ofJob, response: job },
+});
+
+export const cancelAdminJob = defineOperation({
+  operationId: 'cancelAdminJob',
+  tag: 'Admin',
+  summary: 'Cancel a durable job',
+  description:
+    'If it runs, its worker ends it, and what it has cost until then is charged. One that has ended is not changed.',
+  method: 'post',
+  path: '/admin/jobs/{job_id}/cancel',
+  auth: 'admin',
+  pathParameters: jobPath,
+  query: ownerQuery,
+  response: AdminJob,
+  errors: ['not_found'],
+  example: { ...ofJob, response: { ...job, status: 'cancelled' } },
+});
+
+const batchFields = {
+  id: Type.String(),
+  account: Type.String(),
+  status: StringEnum(batchStatuses),
+  endpoint: Type.String(),
+  model: Type.String(),
+  lines_total: Count(),
+  lines_failed: Count(),
+  cost: Roubles('What its lines have cost so far, in roubles.'),
+  reserved: Roubles('What is reserved for lines that run, in roubles.'),
+  created_at: Moment('When it was created.'),
+};
+
+const AdminBatchRow = Type.Object(
+  {
+    ...batchFields,
+    lines_done: Count(),
+    ended_at: OptionalMoment('When it ended.'),
+    age_seconds: Count(),
+    eta_seconds: Nullable(Type.Number()),
+  },
+  { title: 'AdminBatchRow' },
+);
+
+const AdminBatch = Type.Object(
+  {
+    ...batchFields,
+    lines_succeeded: Count(),
+    stopped_because: Nullable(Type.String()),
+    input_file: Type.String(),
+    output_file: Nullable(Type.String()),
+    error_file: Nullable(Type.String()),
+    models: Type.Array(Type.Unsafe<object>({ type: 'object' }), { description: 'Sums by model.' }),
+    slices: Type.Array(Type.Unsafe<object>({ type: 'object' }), {
+      description: 'Parts of the file that workers have, or that wait to be taken again.',
+    }),
+  },
+  { title: 'AdminBatch' },
+);
+
+const batchId = 'batch_0123456789abcdef0123456789abcdef';
+const batch = {
+  id: batchId,
+  account: accountId,
+  status: 'in_progress',
+  endpoint: '/v1/embeddings',
+  model: 'text-embedding-3-small',
+  lines_total: 50_000,
+  lines_failed: 2,
+  cost: 1.25,
+  reserved: 0.02,
+  created_at: '2026-11-21T09:15:04.000Z',
+};
+const row = { ...batch, lines_done: 12_000, ended_at: null, age_seconds: 61, eta_seconds: 190 };
+const whole = {
+  ...batch,
+  lines_succeeded: 11_998,
+  stopped_because: null,
+  input_file: 'file-0123456789abcdef0123456789abcdef',
+  output_file: null,
+  error_file: null,
+  models: [],
+  slices: [],
+};
+
+const batchPath = Type.Object({
+  batch_id: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the batch.' }),
+});
+const ofBatch = { path: { batch_id: batchId } };
+
+export const listAdminBatches = defineOperation({
+  operationId: 'listAdminBatches',
+  tag: 'Admin',
+  summary: 'List batches',
+  description:
+    'Those that have not ended, newest first; with `status` those with one status, ended ones included.',
+  method: 'get',
+  path: '/admin/batches',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object({
+    account: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: 'Only of this account.' }),
+    ),
+    status: Type.Optional(StringEnum(batchStatuses)),
+    ...pageQuery,
+  }),
+  response: PageOfAdmin(AdminBatchRow),
+  errors: ['not_found'],
+  example: { query: { limit: 20 }, response: { data: [row], has_more: false, last_id: batchId } },
+});
+
+export const getAdminBatch = defineOperation({
+  operationId: 'getAdminBatch',
+  tag: 'Admin',
+  summary: 'Get a batch',
+  method: 'get',
+  path: '/admin/batches/{batch_id}',
+  auth: 'admin',
+  adminScope: 'read',
+  pathParameters: batchPath,
+  query: ownerQuery,
+  response: AdminBatch,
+  errors: ['not_found'],
+  example: { ...ofBatch, response: whole },
+});
+
+export const cancelAdminBatch = defineOperation({
+  operationId: 'cancelAdminBatch',
+  tag: 'Admin',
+  summary: 'Cancel a batch',
+  description:
+    'Runs no more of its lines. Those that run are finished and charged, and the results so far are kept.',
+  method: 'post',
+  path: '/admin/batches/{batch_id}/cancel',
+  auth: 'admin',
+  pathParameters: batchPath,
+  query: ownerQuery,
+  response: AdminBatch,
+  errors: ['not_found'],
+  example: { ...ofBatch, response: { ...whole, status: 'cancelling' } },
+});
+
+export const retryAdminBatch = defineOperation({
+  operationId: 'retryAdminBatch',
+  tag: 'Admin',
+  summary: 'Retry the failed lines of a batch',
+  description:
+    'Creates a new batch of the failed lines of a batch that has ended, at the current prices. The balance of its account must ' +
+    'pay for it.',
+  method: 'post',
+  path: '/admin/batches/{batch_id}/retry',
+  auth: 'admin',
+  pathParameters: batchPath,
+  query: ownerQuery,
+  response: AdminBatch,
+  errors: ['not_found', 'validation_failed', 'too_many_jobs'],
+  example: { ...ofBatch, response: { ...whole, status: 'in_progress', lines_total: 2 } },
+});

@@ -1,0 +1,181 @@
+import type { AccountChange } from '../../../shared/accounts/account-store.ts';
+import {
+  banAccount as banInStores,
+  createAccount as createInStores,
+  describePage,
+  rotateKey,
+  showAccount,
+  unbanAccount as unbanInStores,
+  updateAccount as updateInStores,
+} from '../../../shared/admin/accounts.ts';
+import { creditAccount as creditInStores } from '../../../shared/admin/credits.ts';
+import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
+import { notLinked, unlinkUser } from '../../../shared/admin/users.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { parseRub, toRubNumber } from '../../../shared/encoding/money.ts';
+import type { AdminAccountPath, UpdateAccountRequest } from '../../contract/admin/accounts.ts';
+import { operations } from '../../contract/operations.ts';
+import type { ApiContext } from '../../http/request/context.ts';
+import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
+import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
+import { readFromDatabase } from '../../http/request/read-turns.ts';
+import type { Services } from '../../services.ts';
+import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
+import { toUserDeps } from './to-user-deps.ts';
+
+type AccountContext = ApiContext & { readonly state: { readonly path: AdminAccountPath } };
+
+export const noSuchAccount = (id: string): AppError =>
+  new AppError('not_found', {
+    message: `There is no account ${JSON.stringify(id.slice(0, 50))}. GET /v1/admin/accounts lists and searches accounts.`,
+  });
+
+/** Finds the account in the path. @throws AppError `not_found` */
+async function findId({ accounts }: Services, { state }: AccountContext): Promise<string> {
+  const { account_id: id } = state.path;
+  if ((await accounts.findById(id)) === null) throw noSuchAccount(id);
+  return id;
+}
+
+async function show(services: Services, id: string): Promise<object> {
+  const account = await showAccount(services, id);
+  if (account === null) throw noSuchAccount(id);
+  return account;
+}
+
+/** @throws AppError `validation_failed` if the amount has more than nine decimals */
+export function readAmount(amount: number, name: string): bigint {
+  const nano = parseRub(amount);
+  if (nano === null) throw invalidField(['body', name], 'must have at most nine decimals');
+  return nano;
+}
+
+export const createAccount = defineAdminEndpoint(operations.createAccount, (services) => async (context) => {
+  const { name, email, note, balance, free_requests, requests_per_minute, user_type } = context.state.body;
+  const { account, apiKey } = await inDatabaseTurn(services, context, () =>
+    createInStores(services, trailOf(services, context), {
+      name,
+      email,
+      note,
+      amountNano: readAmount(balance, 'balance'),
+      freeRequests: free_requests,
+      requestsPerMinute: requests_per_minute ?? services.config.defaultRpm,
+      userType: user_type,
+    }),
+  );
+  return { ...account, api_key: apiKey };
+});
+
+export const listAccounts = defineAdminEndpoint(operations.listAccounts, (services) => async (context) => {
+  const { search } = context.state.query;
+  const request = pageOf(context.state.query);
+  return await readFromDatabase(services, context, 'list', async () => {
+    const found =
+      search === undefined
+        ? await listAll(services, request)
+        : await searchAccounts(services, search, request);
+    return presentPage(await describePage(services, found), (account) => account);
+  });
+});
+
+export const getAccount = defineAdminEndpoint(
+  operations.getAccount,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'one', () => show(services, context.state.path.account_id)),
+);
+
+export const updateAccount = defineAdminEndpoint(
+  operations.updateAccount,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const id = await findId(services, context);
+      const change = readChange(context.state.body);
+      if (Object.keys(change).length > 0)
+        await updateInStores(services, trailOf(services, context), id, change);
+      return await show(services, id);
+    }),
+);
+
+function readChange(body: UpdateAccountRequest): AccountChange {
+  const { name, email, note, requests_per_minute, max_queued_jobs, weight } = body;
+  return {
+    ...(name !== undefined && { name }),
+    ...(email !== undefined && { email }),
+    ...(note !== undefined && { note }),
+    ...(requests_per_minute !== undefined && { requestsPerMinute: requests_per_minute }),
+    ...(max_queued_jobs !== undefined && { maxQueuedJobs: max_queued_jobs }),
+    ...(weight !== undefined && { weight }),
+  };
+}
+
+export const creditAccount = defineAdminEndpoint(operations.creditAccount, (services) => async (context) => {
+  const { amount, free_requests: freeRequests, note = null } = context.state.body;
+  const key = readIdempotencyKey(context);
+  if (key === null)
+    throw invalidField(
+      ['header', 'Idempotency-Key'],
+      'is required: send a text that identifies this credit for ever, such as the number of the invoice',
+    );
+  const amountNano = readAmount(amount, 'amount');
+  if (amountNano === 0n && freeRequests === 0)
+    throw invalidField(['body', 'amount'], 'and free_requests are both 0: there is nothing to credit');
+  const credit = await inDatabaseTurn(services, context, async () => {
+    const id = await findId(services, context);
+    return await creditInStores(services, trailOf(services, context), id, {
+      amountNano,
+      freeRequests,
+      note,
+      key,
+    });
+  });
+  if (credit.isReplay) context.set('idempotent-replayed', 'true');
+  return {
+    id: credit.id,
+    account: credit.accountId,
+    amount: toRubNumber(credit.amountNano),
+    free_requests: credit.freeRequests,
+    note: credit.note,
+    created_at: credit.at.toISOString(),
+  };
+});
+
+export const banAccount = defineAdminEndpoint(
+  operations.banAccount,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const id = await findId(services, context);
+      await banInStores(services, trailOf(services, context), id, context.state.body.reason);
+      return await show(services, id);
+    }),
+);
+
+export const unbanAccount = defineAdminEndpoint(
+  operations.unbanAccount,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const id = await findId(services, context);
+      await unbanInStores(services, trailOf(services, context), id);
+      return await show(services, id);
+    }),
+);
+
+export const rotateAccountKey = defineAdminEndpoint(
+  operations.rotateAccountKey,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const id = await findId(services, context);
+      const apiKey = await rotateKey(services, trailOf(services, context), id);
+      if (apiKey === null) throw noSuchAccount(id);
+      return { id, api_key: apiKey };
+    }),
+);
+
+export const unlinkAccount = defineAdminEndpoint(
+  operations.unlinkAccount,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const link = await services.web.links.findByAccount(await findId(services, context));
+      if (link === null) throw notLinked();
+      return await unlinkUser(toUserDeps(services, context), trailOf(services, context), link);
+    }),
+);

@@ -1,0 +1,112 @@
+// decision 0098
+import { hashSecret, isSameHash } from '../../../shared/accounts/credentials.ts';
+import { allowsScope, type AdminCaller } from '../../../shared/admin/admin-scope.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { hasUnsafeMethod, type Operation } from '../../../shared/contract/operation.ts';
+import { checkMetricsAccess } from '../../../shared/operator/check-metrics-access.ts';
+import { checkOrigin } from '../../account-area/steps/check-origin.ts';
+import { callerNetwork } from '../../http/callers/caller-network.ts';
+import type { ApiContext, ApiMiddleware } from '../../http/request/context.ts';
+import { readCookie } from '../../http/request/session-cookies.ts';
+import type { Services } from '../../services.ts';
+
+/** Longer ones are not hashed. */
+const maxAuthorizationLength = 4_096;
+/** `\S+`, not `\S*`: otherwise a long run of blanks would cause slow backtracking. */
+const bearer = /^Bearer +(\S+) *$/i;
+
+const demandPath = '/v1/admin/demand';
+
+/** Hides the admin API while there is no token at all, except what monitoring reads. */
+export function hideAdmin({ admin }: Pick<Services, 'admin'>): ApiMiddleware {
+  return async (context, next) => {
+    const { path } = context;
+    if (!path.startsWith('/v1/admin/') || path === demandPath || (await admin.exists())) await next();
+    // Otherwise, the response is that of an unknown path.
+  };
+}
+
+/** Finds out which operator calls, and whether the scope of the token allows it. */
+export function authenticateAdmin(services: Services, operation: Operation): ApiMiddleware {
+  const verifyOrigin = checkOrigin(services);
+  const { adminScope = 'all' } = operation;
+  return async (context, next) => {
+    context.set('cache-control', 'no-store');
+    const caller = await findCaller(services, context);
+    context.state.admin = caller;
+    if (caller.session !== null && hasUnsafeMethod(operation)) {
+      await verifyOrigin(context, () => Promise.resolve());
+      checkCsrfToken(caller.session.csrfHash, context.get('x-csrf-token'));
+    }
+    if (!allowsScope(caller.scope, adminScope)) throw outsideScope(caller, adminScope);
+    await next();
+  };
+}
+
+/** Like `authenticateAdmin`, but also lets the operator's monitoring through. */
+export function authenticateDemand(services: Services): ApiMiddleware {
+  return async (context, next) => {
+    context.set('cache-control', 'no-store');
+    try {
+      checkMetricsAccess(context.req, services.config);
+    } catch (error) {
+      // Without a token, the error says how monitoring gets access.
+      if (readToken(context) === null && readCookie(context, services.config, 'admin') === null) throw error;
+      context.state.admin = await findCaller(services, context);
+    }
+    await next();
+  };
+}
+
+export function adminOf(context: ApiContext): AdminCaller {
+  const { admin } = context.state;
+  if (admin === undefined) throw noToken();
+  return admin;
+}
+
+async function findCaller({ admin, config }: Services, context: ApiContext): Promise<AdminCaller> {
+  const token = readToken(context);
+  if (token !== null) return await admin.findByToken(token, callerNetwork(context.ip));
+  const cookie = readCookie(context, config, 'admin');
+  if (cookie === null) throw noToken();
+  const caller = await admin.findBySession(cookie);
+  if (caller === null) throw sessionEnded();
+  return caller;
+}
+
+/** @returns null without a token. @throws AppError `invalid_api_key` for a header of another form */
+function readToken(context: ApiContext): string | null {
+  const { authorization = '' } = context.req.headers;
+  if (authorization === '') return null;
+  const token = authorization.length > maxAuthorizationLength ? undefined : bearer.exec(authorization)?.[1];
+  if (token === undefined) throw noToken();
+  return token;
+}
+
+function checkCsrfToken(csrfHash: string, token: string): void {
+  if (isSameHash(csrfHash, hashSecret(token))) return;
+  throw new AppError('csrf_failed', {
+    message:
+      'The X-CSRF-Token header is missing or incorrect. Send the csrf_token that POST /v1/admin/session returned when this session started.',
+  });
+}
+
+/** Without a token, the challenge must not contain an error (RFC 6750, 3.1). */
+export const noToken = (): AppError =>
+  new AppError('invalid_api_key', {
+    message:
+      'The request has no token of the admin API. Send it as "Authorization: Bearer <token>"; "admin token create" makes one.',
+    headers: { 'www-authenticate': 'Bearer realm="admin"' },
+  });
+
+const sessionEnded = (): AppError =>
+  new AppError('invalid_api_key', {
+    message:
+      'The session has ended, or its token has been revoked. Start another one with POST /v1/admin/session.',
+    headers: { 'www-authenticate': 'Bearer realm="admin", error="invalid_token"' },
+  });
+
+const outsideScope = ({ name, scope }: AdminCaller, needed: string): AppError =>
+  new AppError('forbidden', {
+    message: `The token ${name} has the scope "${scope}", and this needs "${needed}". Use a token with that scope.`,
+  });

@@ -1,0 +1,53 @@
+import type { RefillCodeDocument } from '../../../shared/accounts/refill-code-store.ts';
+import { createCodes, describeCode, listCodes, revokeCode } from '../../../shared/admin/codes.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { operations } from '../../contract/operations.ts';
+import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
+import { readFromDatabase } from '../../http/request/read-turns.ts';
+import { readAmount } from './accounts.ts';
+import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
+
+const present = (code: RefillCodeDocument): object => ({ id: code._id, ...describeCode(code) });
+
+export const createRefillCodes = defineAdminEndpoint(
+  operations.createRefillCodes,
+  (services) => async (context) => {
+    const { balance, free_requests: freeRequests, count, expires_at = null } = context.state.body;
+    const balanceNano = readAmount(balance, 'balance');
+    if (balanceNano === 0n && freeRequests === 0)
+      throw invalidField(
+        ['body', 'balance'],
+        'and free_requests are both 0: the code would be worth nothing',
+      );
+    const expiresAt = expires_at === null ? null : new Date(expires_at);
+    if (expiresAt !== null && expiresAt.getTime() < Date.now())
+      throw invalidField(['body', 'expires_at'], 'must not be in the past');
+    const codes = await inDatabaseTurn(services, context, () =>
+      createCodes(services, trailOf(services, context), count, { balanceNano, freeRequests, expiresAt }),
+    );
+    return { codes };
+  },
+);
+
+export const listRefillCodes = defineAdminEndpoint(
+  operations.listRefillCodes,
+  (services) => async (context) => {
+    const isUnused = context.state.query.status === 'unused';
+    return await readFromDatabase(services, context, 'list', async () =>
+      presentPage(await listCodes(services, { isUnused }, pageOf(context.state.query)), present),
+    );
+  },
+);
+
+export const revokeRefillCode = defineAdminEndpoint(
+  operations.revokeRefillCode,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const code = await services.codes.findById(context.state.path.code_id);
+      if (code === null || code.source !== undefined)
+        throw new AppError('not_found', {
+          message: 'There is no code with this id. GET /v1/admin/codes lists codes with their ids.',
+        });
+      return present(await revokeCode(services, trailOf(services, context), code));
+    }),
+);

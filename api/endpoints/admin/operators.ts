@@ -1,0 +1,86 @@
+import { describeEvent, readResource } from '../../../shared/admin/audit-log.ts';
+import { AuditLogStore } from '../../../shared/admin/audit-log-store.ts';
+import { takePage, toPage } from '../../../shared/admin/page.ts';
+import { createToken, listTokens, revokeToken } from '../../../shared/admin/tokens.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { operations } from '../../contract/operations.ts';
+import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
+import { readFromDatabase } from '../../http/request/read-turns.ts';
+import { readCookie, setCookie } from '../../http/request/session-cookies.ts';
+import { adminOf, noToken } from './authenticate-admin.ts';
+import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
+
+export const createAdminToken = defineAdminEndpoint(
+  operations.createAdminToken,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const created = await createToken(services, trailOf(services, context), context.state.body);
+      // Other processes are told by the store.
+      services.admin.tokens.invalidate();
+      return created;
+    }),
+);
+
+export const listAdminTokens = defineAdminEndpoint(
+  operations.listAdminTokens,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'list', async () => {
+      const page = await takePage(await listTokens(services), pageOf(context.state.query), ({ id }) => id);
+      return presentPage(page, (token) => token);
+    }),
+);
+
+export const revokeAdminToken = defineAdminEndpoint(
+  operations.revokeAdminToken,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const revoked = await revokeToken(services, trailOf(services, context), context.state.path.token_id);
+      services.admin.tokens.invalidate();
+      if (revoked !== null) return revoked;
+      throw new AppError('not_found', {
+        message: 'There is no token with this name. GET /v1/admin/tokens lists them.',
+      });
+    }),
+);
+
+export const startAdminSession = defineAdminEndpoint(
+  operations.startAdminSession,
+  (services) => async (context) => {
+    const { name, scope, secretHash, session } = adminOf(context);
+    if (session !== null) throw noToken();
+    const started = await services.admin.sessions.start(secretHash);
+    const { cookie: token, csrfToken, expiresAt } = started;
+    setCookie(context, services.config, 'admin', { token, expiresAt });
+    return { name, scope, csrf_token: csrfToken, expires_at: expiresAt.toISOString() };
+  },
+);
+
+export const endAdminSession = defineAdminEndpoint(
+  operations.endAdminSession,
+  (services) => async (context) => {
+    const cookie = readCookie(context, services.config, 'admin');
+    if (cookie !== null) await services.admin.sessions.end(cookie);
+    setCookie(context, services.config, 'admin', null);
+    return null;
+  },
+);
+
+export const listAuditEvents = defineAdminEndpoint(
+  operations.listAuditEvents,
+  (services) => async (context) => {
+    const { token, resource, since } = context.state.query;
+    const { limit, after } = pageOf(context.state.query);
+    const filter = {
+      token,
+      ...(resource === undefined ? {} : readResource(resource)),
+      since: since === undefined ? undefined : new Date(since),
+    };
+    return await readFromDatabase(services, context, 'list', async () => {
+      const found = await new AuditLogStore(services.mongo.db).list(filter, { after, limit: limit + 1 });
+      return presentPage(
+        toPage(found, limit, ({ _id }) => _id),
+        describeEvent,
+      );
+    });
+  },
+);

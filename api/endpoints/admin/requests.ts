@@ -1,0 +1,89 @@
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { addDays, readBound, toDay } from '../../../shared/ledger/days.ts';
+import { presentExpiredRequest, presentRequest } from '../../../shared/ledger/present-request.ts';
+import { presentSpend, writeSpendCsv } from '../../../shared/ledger/present-spend.ts';
+import {
+  RequestListStore,
+  UnknownPosition,
+  type RequestCount,
+} from '../../../shared/ledger/request-list-store.ts';
+import { defaultSpendDays, type SpendDimension, type SpendRow } from '../../../shared/ledger/sum-spend.ts';
+import { operations } from '../../contract/operations.ts';
+import { readFromDatabase } from '../../http/request/read-turns.ts';
+import { sendText } from '../../responses/send-text.ts';
+import { defineAdminEndpoint } from './define-admin-endpoint.ts';
+
+export const listAdminRequests = defineAdminEndpoint(
+  operations.listAdminRequests,
+  (services) => async (context) => {
+    const { account: accountId, model, outcome, limit, after, ...bounds } = context.state.query;
+    const since = readTime(bounds.since, 'since');
+    const until = readTime(bounds.until, 'until');
+    const store = new RequestListStore(services.ledger);
+    const filter = { accountId, model, outcome, since, until };
+    return await readFromDatabase(services, context, 'list', async () => {
+      const page = await store.list(filter, limit, after).catch((error: unknown) => {
+        if (!(error instanceof UnknownPosition)) throw error;
+        throw invalidField(['query', 'after'], 'must be the id of a request that is still in the log');
+      });
+      const total: RequestCount | null = after === undefined ? await store.count(filter) : null;
+      return {
+        data: page.rows.map(presentRequest),
+        has_more: page.hasMore,
+        last_id: page.rows.at(-1)?._id ?? null,
+        total: total?.count ?? null,
+        has_exact_total: total?.isExact ?? false,
+      };
+    });
+  },
+);
+
+function readTime(text: string | undefined, name: 'since' | 'until'): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = readBound(text, name);
+  if (time !== null) return time;
+  throw invalidField(
+    ['query', name],
+    'must be a day, such as 2026-11-30, or a time, such as 2026-11-30T12:00:00Z',
+  );
+}
+
+export const getAdminRequest = defineAdminEndpoint(
+  operations.getAdminRequest,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'one', async () => {
+      const found = await new RequestListStore(services.ledger).find(context.state.path.request_id);
+      if (found === null)
+        throw new AppError('not_found', {
+          message:
+            'No request with this id was charged or failed at a model. One that was rejected, or has not ended yet, is only in ' +
+            'the logs of the api processes.',
+        });
+      return found.row === undefined ? presentExpiredRequest(found.entry) : presentRequest(found.row);
+    }),
+);
+
+export const getSpend = defineAdminEndpoint(operations.getSpend, (services) => async (context) => {
+  const { account: accountId, model, by, until = toDay(new Date()) } = context.state.query;
+  const { since = addDays(until, 1 - defaultSpendDays) } = context.state.query;
+  if (since > until) throw invalidField(['query', 'since'], `must not be after until, ${until}`);
+  const dimensions = new Set(by.split(',') as SpendDimension[]);
+  const rows = services.ledger.spend.read({ accountId, model, since, until }, dimensions);
+  const isCsv = context.accepts('application/json', 'text/csv') === 'text/csv';
+  // Its first rows are read in a turn. How long the rest takes depends on the client.
+  await sendText(context, {
+    type: isCsv ? 'text/csv; charset=utf-8' : 'application/json',
+    pieces: isCsv ? writeSpendCsv(rows, dimensions) : writeSpendJson(rows),
+    open: (read) => readFromDatabase(services, context, 'list', read),
+  });
+  return null;
+});
+
+async function* writeSpendJson(rows: AsyncIterable<SpendRow>): AsyncGenerator<string> {
+  let separator = '{"data":[';
+  for await (const row of rows) {
+    yield separator + JSON.stringify(presentSpend(row));
+    separator = ',';
+  }
+  yield separator === ',' ? ']}' : '{"data":[]}';
+}

@@ -1,0 +1,137 @@
+import {
+  cancelBatch,
+  describeRow,
+  findBatchOwner,
+  isBatchId,
+  retryFailedLines,
+} from '../../../shared/admin/batches.ts';
+import { describeBatch } from '../../../shared/admin/describe-batch.ts';
+import { cancelJob, findJobOwner, listJobs, showJob } from '../../../shared/admin/jobs.ts';
+import type { OwnedId } from '../../../shared/admin/latest-members.ts';
+import { takePage } from '../../../shared/admin/page.ts';
+import { describeQueues, drainQueue as drainInStores } from '../../../shared/admin/queues.ts';
+import { readBatches } from '../../../shared/admin/read-batches.ts';
+import { AppError } from '../../../shared/contract/errors.ts';
+import { operations } from '../../contract/operations.ts';
+import { readerOf, readFromDatabase, readFromRedis } from '../../http/request/read-turns.ts';
+import type { Services } from '../../services.ts';
+import { noSuchAccount } from './accounts.ts';
+import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
+
+export const listQueues = defineAdminEndpoint(
+  operations.listQueues,
+  (services) => (context) =>
+    readFromRedis(services, readerOf(context), 'list', () => describeQueues(services, services.catalog)),
+);
+
+/** Not in a turn: the waiting work costs money until it is cancelled. */
+export const drainQueue = defineAdminEndpoint(
+  operations.drainQueue,
+  (services) => (context) => drainInStores(services, trailOf(services, context), context.state.path.queue),
+);
+
+/** @param account its id, if the caller knows it */
+async function findOwnerOfJob(services: Services, id: string, account?: string): Promise<OwnedId> {
+  const owner = account === undefined ? await findJobOwner(services, id) : { accountId: account, id };
+  if (owner === null) throw noSuchJob();
+  return owner;
+}
+
+async function readJob(services: Services, owner: OwnedId): Promise<object> {
+  const job = await showJob(services, owner);
+  if (job === null) throw noSuchJob();
+  return job;
+}
+
+const noSuchJob = (): AppError =>
+  new AppError('not_found', {
+    message:
+      'There is no such job. Jobs are kept for 24 hours after they end; requests without "Prefer: respond-async" are not jobs.',
+  });
+
+export const listAdminJobs = defineAdminEndpoint(operations.listAdminJobs, (services) => async (context) => {
+  const { account } = context.state.query;
+  return await readFromDatabase(services, context, 'list', async () => {
+    if ((await services.accounts.findById(account)) === null) throw noSuchAccount(account);
+    return presentPage(await listJobs(services, account, pageOf(context.state.query)), (job) => job);
+  });
+});
+
+export const getAdminJob = defineAdminEndpoint(
+  operations.getAdminJob,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'list', async () => {
+      const { account } = context.state.query;
+      return await readJob(services, await findOwnerOfJob(services, context.state.path.job_id, account));
+    }),
+);
+
+export const cancelAdminJob = defineAdminEndpoint(
+  operations.cancelAdminJob,
+  (services) => async (context) => {
+    const { account } = context.state.query;
+    const owner = await findOwnerOfJob(services, context.state.path.job_id, account);
+    await readJob(services, owner);
+    await cancelJob(services, trailOf(services, context), owner);
+    return await readJob(services, owner);
+  },
+);
+
+async function findOwnerOfBatch(services: Services, id: string, account?: string): Promise<OwnedId> {
+  if (!isBatchId(id)) throw noSuchBatch();
+  const owner = account === undefined ? await findBatchOwner(services, id) : { accountId: account, id };
+  if (owner === null) throw noSuchBatch();
+  return owner;
+}
+
+const noSuchBatch = (): AppError =>
+  new AppError('not_found', {
+    message: 'There is no such batch. Batches are kept for 31 days after they end.',
+  });
+
+export const listAdminBatches = defineAdminEndpoint(
+  operations.listAdminBatches,
+  (services) => async (context) => {
+    const { account = null, status = null } = context.state.query;
+    return await readFromDatabase(services, context, 'list', async () => {
+      if (account !== null && (await services.accounts.findById(account)) === null)
+        throw noSuchAccount(account);
+      const batches = readBatches(services.redis, account, status);
+      const page = await takePage(batches, pageOf(context.state.query), ({ id }) => id);
+      return presentPage(page, (batch) => describeRow(batch, Date.now()));
+    });
+  },
+);
+
+export const getAdminBatch = defineAdminEndpoint(
+  operations.getAdminBatch,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'list', async () => {
+      const { account } = context.state.query;
+      const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
+      return await describeBatch(services.redis, owner.accountId, owner.id);
+    }),
+);
+
+export const cancelAdminBatch = defineAdminEndpoint(
+  operations.cancelAdminBatch,
+  (services) => async (context) => {
+    const { account } = context.state.query;
+    const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
+    await describeBatch(services.redis, owner.accountId, owner.id);
+    await cancelBatch(services, trailOf(services, context), owner);
+    return await describeBatch(services.redis, owner.accountId, owner.id);
+  },
+);
+
+export const retryAdminBatch = defineAdminEndpoint(
+  operations.retryAdminBatch,
+  (services) => async (context) => {
+    const { account } = context.state.query;
+    const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
+    // The new batch is created to its end, even if the operator does not wait for it.
+    const { signal } = new AbortController();
+    const created = await retryFailedLines({ ...services, signal }, trailOf(services, context), owner);
+    return await describeBatch(services.redis, owner.accountId, created.id);
+  },
+);

@@ -1,0 +1,47 @@
+import { createToken, listTokens, revokeToken } from '../../shared/admin/tokens.ts';
+import { adminScopes, type AdminScope } from '../../shared/contract/admin-terms.ts';
+import { quote } from '../../shared/platform/runtime/to-printable.ts';
+import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+
+export const tokenVerbs: Record<string, AdminVerb> = {
+  create: {
+    usage: '<name> --scope read',
+    help: 'creates a token of the admin API, and prints it; it cannot be shown again. The scope is read, billing or all',
+    positionals: 1,
+    options: ['scope'],
+    run: create,
+  },
+  list: {
+    usage: '',
+    help: 'lists all tokens of the admin API, without their secrets',
+    positionals: 0,
+    options: [],
+    run: listTokens,
+  },
+  revoke: {
+    usage: '<name>',
+    help: 'ends a token and its sessions within a second; its name cannot be used again',
+    positionals: 1,
+    options: [],
+    run: revoke,
+  },
+};
+
+function readScope(given = ''): AdminScope {
+  const scope = adminScopes.find((known) => known === given);
+  if (scope === undefined) throw new UsageError(`--scope must be one of ${adminScopes.join(', ')}.`);
+  return scope;
+}
+
+async function create(context: AdminContext): Promise<unknown> {
+  const scope = readScope(context.options['scope']);
+  return await createToken(context, context.trail, { name: context.positionals[0]!, scope });
+}
+
+async function revoke(context: AdminContext): Promise<unknown> {
+  const name = context.positionals[0]!;
+  const revoked = await revokeToken(context, context.trail, name);
+  if (revoked === null)
+    throw new CommandError(`There is no token ${quote(name)}. "token list" lists all tokens.`);
+  return revoked;
+}

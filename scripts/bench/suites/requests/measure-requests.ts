@@ -1,0 +1,130 @@
+import type { AccountSpendDocument, ModelSpendDocument } from '../../../../shared/ledger/spend-store.ts';
+import { addDays, startOfDay, toDay } from '../../../../shared/ledger/days.ts';
+import { LedgerStore } from '../../../../shared/ledger/ledger-store.ts';
+import { RequestListStore, type RequestFilter } from '../../../../shared/ledger/request-list-store.ts';
+import type { Database } from '../../../../shared/platform/storage/mongo-client.ts';
+import { summarizeLatency, type LatencySummary } from '../../harness/statistics.ts';
+import { accountCount, accountOf, idOf, logDays, modelCount, modelOf, RequestRows } from './request-rows.ts';
+
+/** What an operator looks for, and how long it takes. */
+export interface LookUp extends LatencySummary {
+  readonly name: string;
+}
+
+export interface RequestsRun {
+  readonly rows: number;
+  readonly insertedPerSecond: number;
+  /** How long it took to create the indexes; null if the rows were inserted into them. */
+  readonly indexedMs: number | null;
+  readonly lookUps: readonly LookUp[];
+  readonly faults: readonly string[];
+}
+
+export interface RequestsOptions {
+  readonly db: Database;
+  readonly rows: number;
+  readonly lookUps: number;
+  /** Whether to create the indexes before the rows. A server that does one thing at a time would not respond meanwhile. */
+  readonly isIndexedFirst: boolean;
+  readonly onStep: (text: string) => void;
+}
+
+/** A page for operators must take less than this at the 99th percentile. */
+export const maxPageMs = 50;
+
+const rowsPerInsert = 5_000;
+const pageSize = 100;
+
+/** Fills a request log, and looks for requests in it, one after the other. */
+export async function measureRequests(options: RequestsOptions): Promise<RequestsRun> {
+  const { db, rows: count, isIndexedFirst, onStep } = options;
+  const ledger = new LedgerStore(db, { requestLogDays: logDays });
+  const rows = new RequestRows(count, new Date());
+  if (isIndexedFirst) await ledger.createIndexes();
+  const startedAtMs = performance.now();
+  for (let from = 0; from < count; from += rowsPerInsert) {
+    if (from % (20 * rowsPerInsert) === 0) onStep(`inserting rows, ${Math.round((100 * from) / count)} %`);
+    const length = Math.min(rowsPerInsert, count - from);
+    const documents = Array.from({ length }, (_, i) => rows.create(from + i));
+    await ledger.logs.insertMany(documents, { ordered: false });
+  }
+  const insertedPerSecond = (count * 1_000) / (performance.now() - startedAtMs);
+  await insertSums(ledger, rows);
+  onStep('creating indexes');
+  const indexingAtMs = performance.now();
+  await ledger.createIndexes();
+  const indexedMs = isIndexedFirst ? null : performance.now() - indexingAtMs;
+  onStep('looking for requests');
+  const lookUps = await lookUp(options, ledger, rows);
+  const faults = lookUps.flatMap(({ name, p99Ms, failures }) => [
+    ...(p99Ms > maxPageMs ? [`${name}: the 99th percentile is above ${maxPageMs} ms`] : []),
+    ...Object.entries(failures).map(([reason, times]) => `${name}: ${times} × ${reason}`),
+  ]);
+  return { rows: count, insertedPerSecond, indexedMs, lookUps, faults };
+}
+
+async function insertSums(ledger: LedgerStore, rows: RequestRows): Promise<void> {
+  const { ofAccounts, ofModels } = ledger.spend;
+  const insert = async <T>(
+    documents: readonly T[],
+    write: (some: T[]) => Promise<unknown>,
+  ): Promise<void> => {
+    for (let from = 0; from < documents.length; from += rowsPerInsert)
+      await write(documents.slice(from, from + rowsPerInsert));
+  };
+  await insert<AccountSpendDocument>(rows.ofAccounts, (some) => ofAccounts.insertMany(some));
+  await insert<ModelSpendDocument>(rows.ofModels, (some) => ofModels.insertMany(some));
+}
+
+async function lookUp(
+  { lookUps }: RequestsOptions,
+  ledger: LedgerStore,
+  rows: RequestRows,
+): Promise<LookUp[]> {
+  const store = new RequestListStore(ledger);
+  const random = (below: number): number => Math.floor(Math.random() * below);
+  const anyId = (): string => idOf(random(rows.count));
+  const anyAccount = (): string => accountOf(random(accountCount));
+  const anyModel = (): string => modelOf(random(modelCount));
+  const anyDay = (): Date => startOfDay(addDays(toDay(new Date()), -random(logDays)));
+  const anyPeriod = (): Pick<RequestFilter, 'since' | 'until'> => {
+    const since = anyDay();
+    return { since, until: new Date(since.getTime() + (1 + random(48)) * 30 * 60 * 1_000) };
+  };
+  const page = async (filter: RequestFilter, after?: string): Promise<boolean> => {
+    const found = await store.list(filter, pageSize, after);
+    return found.rows.every((row, i) => i === 0 || row.at <= found.rows[i - 1]!.at);
+  };
+  const isCounted = async (filter: RequestFilter): Promise<boolean> => (await store.count(filter)).count >= 0;
+  const busiest = accountOf(0);
+  const kinds: Readonly<Record<string, () => Promise<boolean>>> = {
+    'by id': async () => (await store.find(anyId())) !== null,
+    'of an account': () => page({ accountId: anyAccount() }),
+    'of an account, later page': () => page({ accountId: busiest }, anyId()),
+    'failures of an account': () => page({ accountId: anyAccount(), outcome: 'error' }),
+    'all failures': () => page({ outcome: 'error' }),
+    'all failures, later page': () => page({ outcome: 'error' }, anyId()),
+    'of a model in some hours': () => page({ model: anyModel(), ...anyPeriod() }),
+    'all, later page': () => page({}, anyId()),
+    'count: an account': () => isCounted({ accountId: busiest }),
+    'count: a model': () => isCounted({ model: anyModel() }),
+    'count: all': async () => (await store.count({})).count === rows.count,
+    'count: all failures': () => isCounted({ outcome: 'error' }),
+    'count: a model in some hours': () => isCounted({ model: anyModel(), ...anyPeriod() }),
+  };
+  const results: LookUp[] = [];
+  for (const [name, run] of Object.entries(kinds)) results.push(await measure(name, run, lookUps));
+  return results;
+}
+
+async function measure(name: string, run: () => Promise<boolean>, times: number): Promise<LookUp> {
+  const tookMs: number[] = [];
+  let wrong = 0;
+  for (let i = 0; i < times; i++) {
+    const startedAtMs = performance.now();
+    const isRight = await run();
+    tookMs.push(performance.now() - startedAtMs);
+    if (!isRight) wrong += 1;
+  }
+  return { name, ...summarizeLatency(tookMs, wrong === 0 ? {} : { 'wrong result': wrong }) };
+}

@@ -1,0 +1,111 @@
+// decision 0098
+import { createTimeOrderedId, firstIdAt } from '../platform/runtime/time-ordered-id.ts';
+import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import type { AdminAction, ResourceType } from './admin-action.ts';
+
+/** `started`: the change began, and how it ended is not known: the process died, or a store failed in between. */
+export const auditOutcomes = ['started', 'done', 'failed'] as const;
+export type AuditOutcome = (typeof auditOutcomes)[number];
+
+/** Who makes a change, and from where. */
+export interface Actor {
+  /** The name of the token, or `command`. */
+  readonly token: string;
+  /** Of the command. */
+  readonly osUser: string | null;
+  /** Of the call of the API. */
+  readonly requestId: string | null;
+  /** The address of the caller of the API. */
+  readonly address: string | null;
+}
+
+/** A change by an operator. `before` and `after` have what it changes, without secrets. */
+export interface AuditDocument extends Actor {
+  /** Time-ordered. */
+  readonly _id: string;
+  readonly at: Date;
+  readonly action: AdminAction;
+  readonly resourceType: ResourceType;
+  readonly resourceId: string;
+  readonly before: object | null;
+  readonly after: object | null;
+  readonly outcome: AuditOutcome;
+  readonly endedAt: Date | null;
+  /** Why it failed. */
+  readonly error: string | null;
+}
+
+export interface AuditFilter {
+  readonly token?: string | undefined;
+  readonly resourceType?: ResourceType | undefined;
+  readonly resourceId?: string | undefined;
+  readonly since?: Date | undefined;
+}
+
+const retentionDays = 400;
+
+/** The audit log of operators' changes, in MongoDB. */
+export class AuditLogStore {
+  readonly #events: Collection<AuditDocument>;
+
+  constructor(db: Database) {
+    this.#events = db.collection('admin_audit');
+  }
+
+  async createIndexes(): Promise<void> {
+    await this.#events.createIndex({ at: 1 }, { expireAfterSeconds: retentionDays * 86_400 });
+    await this.#events.createIndex({ token: 1, _id: 1 });
+    await this.#events.createIndex({ resourceType: 1, _id: 1 });
+    await this.#events.createIndex({ resourceType: 1, resourceId: 1, _id: 1 });
+  }
+
+  /** Records that a change begins. @returns the id of the event */
+  async start(
+    event: Actor & Pick<AuditDocument, 'action' | 'resourceType' | 'resourceId' | 'before'>,
+  ): Promise<string> {
+    const { token, osUser, requestId, address, action, resourceType, resourceId, before } = event;
+    const _id = createTimeOrderedId();
+    await callMongo(() =>
+      this.#events.insertOne({
+        _id,
+        at: new Date(),
+        token,
+        osUser,
+        requestId,
+        address,
+        action,
+        resourceType,
+        resourceId,
+        before,
+        after: null,
+        outcome: 'started',
+        endedAt: null,
+        error: null,
+      }),
+    );
+    return _id;
+  }
+
+  /** Records how a change ended. */
+  async finish(id: string, end: Pick<AuditDocument, 'outcome' | 'after' | 'error'>): Promise<void> {
+    await callMongo(() => this.#events.updateOne({ _id: id }, { $set: { ...end, endedAt: new Date() } }));
+  }
+
+  /** @param after the last event of the page before; null for the newest. @returns newest first */
+  async list(
+    { token, resourceType, resourceId, since }: AuditFilter,
+    { after, limit }: { readonly after: string | null; readonly limit: number },
+  ): Promise<AuditDocument[]> {
+    const ids = {
+      ...(after === null ? {} : { $lt: after }),
+      ...(since === undefined ? {} : { $gte: firstIdAt(since.getTime()) }),
+    };
+    const filter = {
+      ...(token === undefined ? {} : { token }),
+      ...(resourceType === undefined ? {} : { resourceType }),
+      ...(resourceId === undefined ? {} : { resourceId }),
+      ...(Object.keys(ids).length === 0 ? {} : { _id: ids }),
+    };
+    return await callMongo(() => this.#events.find(filter).sort({ _id: -1 }).limit(limit).toArray());
+  }
+}

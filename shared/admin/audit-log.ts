@@ -1,0 +1,36 @@
+import { AppError } from '../contract/errors.ts';
+import { resourceTypes } from './admin-action.ts';
+import type { AuditDocument, AuditFilter } from './audit-log-store.ts';
+
+/** An event as shown to operators. */
+export const describeEvent = (event: AuditDocument) => ({
+  id: event._id,
+  at: event.at.toISOString(),
+  token: event.token,
+  os_user: event.osUser,
+  action: event.action,
+  resource: `${event.resourceType}:${event.resourceId}`,
+  outcome: event.outcome,
+  ended_at: event.endedAt?.toISOString() ?? null,
+  before: event.before,
+  after: event.after,
+  error: event.error,
+  request_id: event.requestId,
+  address: event.address,
+});
+export type DescribedEvent = ReturnType<typeof describeEvent>;
+
+/**
+ * Reads a resource such as `account:0197…`, or `account` for all of that type.
+ * @throws AppError `validation_failed`
+ */
+export function readResource(text: string): Pick<AuditFilter, 'resourceType' | 'resourceId'> {
+  const end = text.indexOf(':');
+  const given = end < 0 ? text : text.slice(0, end);
+  const resourceType = resourceTypes.find((type) => type === given);
+  if (resourceType === undefined)
+    throw new AppError('validation_failed', {
+      message: `The resource must begin with one of: ${resourceTypes.join(', ')}, such as account:0197….`,
+    });
+  return end < 0 ? { resourceType } : { resourceType, resourceId: text.slice(end + 1) };
+}

@@ -1,0 +1,100 @@
+// decision 0098
+import type { AccountDocument } from '../accounts/account-store.ts';
+import type { WordPlace } from '../accounts/account-search-store.ts';
+import { listSearchWords, readSearch } from '../accounts/search-words.ts';
+import type { AdminDeps } from './admin-deps.ts';
+import { toPage, type Page, type PageRequest } from './page.ts';
+
+type Deps = Pick<AdminDeps, 'accounts'>;
+
+const idOf = ({ _id }: AccountDocument): string => _id;
+
+/** Lists all accounts, newest first. */
+export async function listAccounts({ accounts }: Deps, { limit, after }: PageRequest) {
+  return toPage(await accounts.listPage(after, limit + 1), limit, idOf);
+}
+
+/** The beginning of an account's id. Shorter ones would find a part of all accounts. */
+const idBeginning = /^[0-9a-f][0-9a-f-]{3,35}$/;
+/** Words that are read for one page. A search of several words may find fewer accounts among them than a page has. */
+const maxWordsRead = 1_000;
+
+/**
+ * Searches accounts by the beginning of their ids, and of words of their names, addresses and notes. Those with a
+ * matching id come first, in the order of their ids, then the others in the order of the word. Several words must all
+ * match. The work for a page does not grow with the number of accounts that match.
+ */
+export async function searchAccounts(
+  deps: Deps,
+  text: string,
+  request: PageRequest,
+): Promise<Page<AccountDocument>> {
+  const terms = readSearch(text);
+  const [longest] = terms;
+  if (longest === undefined) return await listAccounts(deps, request);
+  const id = terms.length === 1 && idBeginning.test(longest) ? longest : null;
+  const { limit, after } = request;
+  const isOfId = (accountId: string): boolean => id !== null && accountId.startsWith(id);
+  const found: AccountDocument[] = [];
+  if (id !== null && (after === null || isOfId(after)))
+    found.push(...(await deps.accounts.listByIdPrefix(id, after, limit + 1)));
+  if (found.length > limit) return toPage(found, limit, idOf);
+  const isPast = after !== null && !isOfId(after);
+  const start = isPast ? await findPlace(deps, after, longest) : null;
+  if (isPast && start === null) return toPage(found, limit, idOf);
+  return await addByWords(deps, { terms, longest, found, start, isOfId, limit });
+}
+
+interface WordSearch {
+  readonly terms: readonly string[];
+  readonly longest: string;
+  /** Accounts that come before those found by words. */
+  readonly found: AccountDocument[];
+  readonly start: WordPlace | null;
+  readonly isOfId: (accountId: string) => boolean;
+  readonly limit: number;
+}
+
+async function addByWords({ accounts }: Deps, search: WordSearch): Promise<Page<AccountDocument>> {
+  const { terms, longest, found, isOfId, limit } = search;
+  let place = search.start;
+  let words = 0;
+  while (found.length <= limit) {
+    const places = await accounts.findWords(longest, place, limit + 1);
+    const ids = [...new Set(places.map(({ accountId }) => accountId))];
+    const documents = new Map((await accounts.findByIds(ids)).map((one) => [one._id, one]));
+    for (const { word, accountId } of places) {
+      const account = documents.get(accountId);
+      if (account === undefined || isOfId(accountId)) continue;
+      // Each account is listed at its first matching word. Outdated words are not among its words.
+      if (findFirstWord(account, longest) === word && matchesAll(account, terms)) found.push(account);
+    }
+    place = places.at(-1) ?? place;
+    words += places.length;
+    if (places.length <= limit) return toPage(found, limit, idOf);
+    if (words >= maxWordsRead && found.length <= limit && place !== null)
+      return { rows: found, hasMore: true, lastId: place.accountId };
+  }
+  return toPage(found, limit, idOf);
+}
+
+function findFirstWord(account: AccountDocument, prefix: string): string | null {
+  const matching = Array.from(listSearchWords(account)).filter((word) => word.startsWith(prefix));
+  return matching.toSorted(compareBytes)[0] ?? null;
+}
+
+/** MongoDB compares texts by their bytes. */
+const compareBytes = (one: string, other: string): number =>
+  Buffer.compare(Buffer.from(one), Buffer.from(other));
+
+function matchesAll(account: AccountDocument, terms: readonly string[]): boolean {
+  const words = [...listSearchWords(account)];
+  return terms.every((term) => words.some((word) => word.startsWith(term)));
+}
+
+/** Finds the place at which an account is listed. @returns null if it no longer exists or matches */
+async function findPlace({ accounts }: Deps, accountId: string, prefix: string): Promise<WordPlace | null> {
+  const account = await accounts.findById(accountId);
+  const word = account === null ? null : findFirstWord(account, prefix);
+  return word === null ? null : { word, accountId };
+}

@@ -1,0 +1,6 @@
+/**
+ * What a token of the admin API may do: `read` only reads; `billing` also creates accounts, credits and codes; `all` does
+ * everything.
+ */
+export const adminScopes = ['read', 'billing', 'all'] as const;
+export type AdminScope = (typeof adminScopes)[number];

@@ -1,0 +1,49 @@
+import type { LedgerEntry, RefillEvent } from './usage-event.ts';
+
+/** What the ledger remembers of a credit with an Idempotency-Key: what was requested, and the operator's note. */
+export interface RequestedCredit {
+  readonly requestedNano?: bigint;
+  readonly requestedFree?: number;
+  readonly note?: string;
+}
+
+/** One refill; kept forever. `_id` is the refill's id. */
+export interface RefillLogDocument {
+  readonly _id: string;
+  readonly accountId: string;
+  readonly at: Date;
+  /** Numbers the account's refills from 1, without gaps. Earlier releases numbered only redeemed codes. */
+  readonly ordinal: number;
+  /** Empty for a refill without a code. */
+  readonly code: string;
+  /** Negative for a correction that took money. */
+  readonly amountNano: bigint;
+  readonly freeRequests: number;
+  /** Absent in rows of earlier releases, which are all of codes. */
+  readonly source?: RefillEvent['source'];
+  readonly note?: string;
+}
+
+/** What the ledger remembers of a credit with an Idempotency-Key. */
+export function describeCredit({ requestedNano, requestedFree, note }: RefillEvent): RequestedCredit {
+  if (requestedNano === undefined || requestedFree === undefined) return {};
+  return { requestedNano: BigInt(requestedNano), requestedFree, ...(note !== undefined && { note }) };
+}
+
+/** The row of a refill in the refill log; null if it has none. */
+export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
+  const { refillId, accountId, at, code, source, note } = entry.event;
+  if (entry.ordinal === null) return null;
+  const { ordinal, amountNano, freeRequests } = entry;
+  return {
+    _id: refillId,
+    accountId,
+    at: new Date(at),
+    ordinal,
+    code: code ?? '',
+    amountNano,
+    freeRequests,
+    source,
+    ...(note !== undefined && { note }),
+  };
+}

@@ -1,0 +1,191 @@
+// decision 0097
+import type mongoose from 'mongoose';
+import type { RequestOutcomeName } from '../contract/admin-requests.ts';
+import { callMongo } from '../platform/storage/mongo-client.ts';
+import { addDays, startOfDay, toDay } from './days.ts';
+import type { LedgerDocument, LedgerStore, RequestLogDocument } from './ledger-store.ts';
+
+export interface RequestFilter {
+  readonly accountId?: string | undefined;
+  readonly model?: string | undefined;
+  readonly outcome?: RequestOutcomeName | undefined;
+  /** Of the admission; included. */
+  readonly since?: Date | undefined;
+  /** Of the admission; not included. */
+  readonly until?: Date | undefined;
+}
+
+export interface RequestPage {
+  /** Newest first. */
+  readonly rows: readonly RequestLogDocument[];
+  readonly hasMore: boolean;
+}
+
+/** How many requests a filter selects. */
+export interface RequestCount {
+  readonly count: number;
+  /** False if there are more. */
+  readonly isExact: boolean;
+}
+
+export type FoundRequest =
+  | { readonly row: RequestLogDocument; readonly entry?: never }
+  /** The row has been deleted. */
+  | { readonly entry: LedgerDocument; readonly row?: never };
+
+/** No request has the id that a page was to begin after, or its row has been deleted meanwhile. */
+export class UnknownPosition extends Error {
+  override readonly name = 'UnknownPosition';
+}
+
+/** More are not counted. */
+export const maxCounted = 10_000;
+
+/** MongoDB aborts a read that takes longer. Filters that have no index of their own may read many rows. */
+const limits = { maxTimeMS: 5_000 };
+
+type Range = { readonly $gte: Date; readonly $lt?: Date };
+type RowFilter = mongoose.mongo.Filter<RequestLogDocument>;
+
+/** The request log of all accounts, for operators. */
+export class RequestListStore {
+  readonly #ledger: LedgerStore;
+  readonly #now: () => Date;
+
+  constructor(ledger: LedgerStore, now = () => new Date()) {
+    this.#ledger = ledger;
+    this.#now = now;
+  }
+
+  /** Finds a request by its id: its row, or its ledger entry, which is kept for ever. */
+  async find(id: string): Promise<FoundRequest | null> {
+    return await callMongo(async () => {
+      const row = await this.#ledger.logs.findOne({ _id: id }, limits);
+      if (row !== null) return { row };
+      const entry = await this.#ledger.entries.findOne({ _id: id, kind: 'charge' }, limits);
+      return entry === null ? null : { entry };
+    });
+  }
+
+  /**
+   * Lists requests by the time of their admission, newest first. Successes and failures are read one after the other and
+   * merged, because the indexes begin with the outcome. Failures are read only as far back as the page of successes goes.
+   * @param after the id of the last request of the page before
+   * @throws UnknownPosition
+   */
+  async list(filter: RequestFilter, limit: number, after?: string): Promise<RequestPage> {
+    return await callMongo(async () => {
+      const position = after === undefined ? null : await this.#findPosition(after);
+      const rows: RequestLogDocument[] = [];
+      let range = this.#rangeOf(filter);
+      for (const success of listOutcomes(filter)) {
+        const part = await this.#readPart({ ...fieldsOf(filter), success }, range, position, limit + 1);
+        rows.push(...part);
+        if (part.length > limit) range = { ...range, $gte: part.at(-1)!.at };
+      }
+      rows.sort(compareRows);
+      return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+    });
+  }
+
+  /** Yields all requests that the filter selects, newest first, a page at a time. */
+  async *listAll(filter: RequestFilter, pageSize = 100): AsyncGenerator<RequestLogDocument> {
+    let after: string | undefined;
+    for (;;) {
+      const { rows, hasMore } = await this.list(filter, pageSize, after);
+      yield* rows;
+      if (!hasMore) return;
+      after = rows.at(-1)!._id;
+    }
+  }
+
+  /**
+   * Counts requests. Uses the daily sums if the filter has no outcome and whole days, otherwise counts up to 10 000. The
+   * sums include the lines of batches once, as the row of their batch.
+   */
+  async count(filter: RequestFilter): Promise<RequestCount> {
+    const days = filter.outcome === undefined ? this.#findWholeDays(filter) : null;
+    if (days !== null) {
+      const sums = await this.#ledger.spend.sum({ ...filter, ...days });
+      return { count: sums?.rows ?? 0, isExact: true };
+    }
+    const selected = {
+      ...fieldsOf(filter),
+      success: { $in: listOutcomes(filter) },
+      at: this.#rangeOf(filter),
+    };
+    const count = await callMongo(() =>
+      this.#ledger.logs.countDocuments(selected, { ...limits, limit: maxCounted + 1 }),
+    );
+    return { count: Math.min(count, maxCounted), isExact: count <= maxCounted };
+  }
+
+  /** The first moment of the first day none of whose rows have been deleted. Earlier requests are found only by id. */
+  get #start(): Date {
+    return startOfDay(addDays(toDay(this.#now()), 1 - this.#ledger.requestLogDays));
+  }
+
+  #rangeOf({ since, until }: RequestFilter): Range {
+    const start = this.#start;
+    return {
+      $gte: since === undefined || since < start ? start : since,
+      ...(until !== undefined && { $lt: until }),
+    };
+  }
+
+  /** Returns the days of the filter, both included; null if it does not begin and end with a day. */
+  #findWholeDays(filter: RequestFilter): { readonly since: string; readonly until: string } | null {
+    const { $gte: since, $lt: until } = this.#rangeOf(filter);
+    const isStart = (time: Date): boolean => startOfDay(toDay(time)).getTime() === time.getTime();
+    if (!isStart(since) || (until !== undefined && !isStart(until))) return null;
+    return { since: toDay(since), until: until === undefined ? lastDay : addDays(toDay(until), -1) };
+  }
+
+  async #findPosition(id: string): Promise<Position> {
+    const row = await this.#ledger.logs.findOne({ _id: id }, { ...limits, projection: { at: 1 } });
+    if (row === null) throw new UnknownPosition();
+    return { at: row.at, id };
+  }
+
+  async #readPart(
+    fields: RowFilter,
+    range: Range,
+    position: Position | null,
+    limit: number,
+  ): Promise<RequestLogDocument[]> {
+    const read = async (selected: RowFilter): Promise<RequestLogDocument[]> =>
+      await this.#ledger.logs
+        .find(selected, { ...limits, limit, batchSize: limit + 1 })
+        .sort({ at: -1, _id: -1 })
+        .toArray();
+    if (position !== null && position.at < range.$gte) return [];
+    if (position === null || (range.$lt !== undefined && range.$lt <= position.at))
+      return await read({ ...fields, at: range });
+    // Two reads with a lower and an upper bound each, which an index answers without reading rows of the page before.
+    const [atOnce, earlier] = await Promise.all([
+      read({ ...fields, at: position.at, _id: { $lt: position.id } }),
+      read({ ...fields, at: { $gte: range.$gte, $lt: position.at } }),
+    ]);
+    return [...atOnce, ...earlier];
+  }
+}
+
+/** A request in the order of lists. */
+interface Position {
+  readonly at: Date;
+  readonly id: string;
+}
+
+/** Sorts after all days. */
+const lastDay = '9999-12-31';
+
+const listOutcomes = ({ outcome }: RequestFilter): boolean[] =>
+  outcome === undefined ? [true, false] : [outcome === 'success'];
+
+const fieldsOf = ({ accountId, model }: RequestFilter) => ({
+  ...(accountId !== undefined && { accountId }),
+  ...(model !== undefined && { model }),
+});
+
+const compareRows = (one: RequestLogDocument, other: RequestLogDocument): number =>
+  other.at.getTime() - one.at.getTime() || (one._id < other._id ? 1 : -1);

@@ -1,0 +1,109 @@
+/** What some requests were, and what they cost the customer and the operator. */
+export interface SpendSums {
+  /** Lines of batches count one by one. */
+  readonly requests: number;
+  readonly failures: number;
+  /** Of the request log. Those of a batch count instead of its lines. */
+  readonly rows: number;
+  readonly promptTokens: number;
+  readonly cacheReadTokens: number;
+  readonly completionTokens: number;
+  readonly costNano: bigint;
+  readonly freeRequests: number;
+  /** What the vendors charge the operator, as far as it is known. */
+  readonly vendorCostNano: bigint;
+  /** The requests whose vendor cost is known, and what customers paid for them. */
+  readonly costedRequests: number;
+  readonly costedNano: bigint;
+}
+
+/** The fields that are sums. */
+export const spendSums = [
+  'requests',
+  'failures',
+  'rows',
+  'promptTokens',
+  'cacheReadTokens',
+  'completionTokens',
+  'costNano',
+  'freeRequests',
+  'vendorCostNano',
+  'costedRequests',
+  'costedNano',
+] as const satisfies readonly (keyof SpendSums)[];
+
+export const spendDimensions = ['account', 'model', 'day'] as const;
+/** How many days are summed unless a request says it. */
+export const defaultSpendDays = 30;
+export type SpendDimension = (typeof spendDimensions)[number];
+
+/** Sums by some dimensions. The others are null. */
+export interface SpendRow extends SpendSums {
+  readonly account: string | null;
+  readonly model: string | null;
+  readonly day: string | null;
+}
+
+type Summed = SpendSums & { readonly accountId?: string; readonly model: string; readonly day: string };
+type Sums = { -readonly [K in keyof SpendSums]: SpendSums[K] };
+
+/**
+ * Sums documents by some dimensions. Holds the sums of one account and day, so at most one row per model.
+ * @param documents in the order of account and day, of those that are dimensions
+ */
+export async function* sumSpend(
+  documents: AsyncIterable<Summed>,
+  by: ReadonlySet<SpendDimension>,
+): AsyncGenerator<SpendRow> {
+  let current: Pick<SpendRow, 'account' | 'day'> | null = null;
+  let byModel = new Map<string | null, Sums>();
+  const takeRows = (): SpendRow[] => {
+    const rows = [...byModel].sort(([one], [other]) => ((one ?? '') < (other ?? '') ? -1 : 1));
+    byModel = new Map();
+    return current === null ? [] : rows.map(([model, sums]) => ({ ...current!, model, ...sums }));
+  };
+  for await (const document of documents) {
+    const account = by.has('account') ? (document.accountId ?? null) : null;
+    const day = by.has('day') ? document.day : null;
+    if (current === null || current.account !== account || current.day !== day) {
+      yield* takeRows();
+      current = { account, day };
+    }
+    const model = by.has('model') ? document.model : null;
+    const sums = byModel.get(model);
+    if (sums === undefined) byModel.set(model, pickSums(document));
+    else add(sums, pickSums(document));
+  }
+  yield* takeRows();
+}
+
+/** Incrementing past 32 bits turns a count into an int64 in MongoDB, which is read as a bigint. */
+const toNumber = (count: number | bigint): number => Number(count);
+
+const pickSums = (document: SpendSums): Sums => ({
+  requests: toNumber(document.requests),
+  failures: toNumber(document.failures),
+  rows: toNumber(document.rows),
+  promptTokens: toNumber(document.promptTokens),
+  cacheReadTokens: toNumber(document.cacheReadTokens),
+  completionTokens: toNumber(document.completionTokens),
+  costNano: document.costNano,
+  freeRequests: toNumber(document.freeRequests),
+  vendorCostNano: document.vendorCostNano,
+  costedRequests: toNumber(document.costedRequests),
+  costedNano: document.costedNano,
+});
+
+function add(sums: Sums, more: SpendSums): void {
+  sums.requests += more.requests;
+  sums.failures += more.failures;
+  sums.rows += more.rows;
+  sums.promptTokens += more.promptTokens;
+  sums.cacheReadTokens += more.cacheReadTokens;
+  sums.completionTokens += more.completionTokens;
+  sums.costNano += more.costNano;
+  sums.freeRequests += more.freeRequests;
+  sums.vendorCostNano += more.vendorCostNano;
+  sums.costedRequests += more.costedRequests;
+  sums.costedNano += more.costedNano;
+}

@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { readAdmin } from '../../support/admin.ts';
+import {
+  callAdmin,
+  codeOf,
+  readAllPages,
+  testAdminToken,
+  type AdminResponse,
+  type ListedPage,
+} from '../../support/admin-api.ts';
+import { callApi } from '../../support/call-api.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import { webStoresOf } from '../../support/web-client.ts';
+
+/** Accounts in the admin API: what the command does, as a resource. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack({ workers: [], env: { ADMIN_TOKEN: testAdminToken } });
+});
+test.after.always(() => stack?.close());
+
+interface Account {
+  readonly id: string;
+  readonly name: string | null;
+  readonly api_key: string;
+  readonly [field: string]: unknown;
+}
+
+const call = <T = Account>(method: string, path: string, body?: unknown): Promise<AdminResponse<T>> =>
+  callAdmin<T>(stack.url, testAdminToken, method, path, body);
+
+const create = async (fields: object): Promise<Account> => (await call('POST', '/accounts', fields)).body;
+
+const profileStatus = async (apiKey: string): Promise<number> =>
+  (await callApi(stack.url, apiKey, 'GET', '/users/profile')).status;
+
+test('an account is created with its money, limits and texts; its key is shown once and works', async (t) => {
+  const created = await call('POST', '/accounts', {
+    name: 'Anna Petrova',
+    email: 'anna@example.com',
+    note: 'pays by invoice',
+    balance: 12.5,
+    free_requests: 3,
+    requests_per_minute: 600,
+    user_type: 'partner',
+  });
+  t.is(created.status, 201);
+  const { api_key: apiKey, ...account } = created.body;
+  t.like(account, {
+    name: 'Anna Petrova',
+    email: 'anna@example.com',
+    note: 'pays by invoice',
+    balance: 12.5,
+    free_requests: 3,
+    requests_per_minute: 600,
+    user_type: 'partner',
+    banned: false,
+  });
+  t.is(await profileStatus(apiKey), 200);
+  const shown = await call('GET', `/accounts/${account.id}`);
+  t.deepEqual(shown.body, { ...account, link: null, user_id: null, user_email: null } as unknown as Account);
+  t.deepEqual(
+    await readAdmin(stack.env, 'account', 'show', account.id),
+    shown.body,
+    'the command shows the same',
+  );
+});
+
+test('an account without fields has the defaults', async (t) => {
+  t.like(await call('POST', '/accounts', {}), {
+    status: 201,
+    body: { name: null, balance: 0, requests_per_minute: stack.config.defaultRpm, user_type: 'default' },
+  });
+});
+
+test('wrong fields are refused by name, and create nothing', async (t) => {
+  const wrong = [
+    { balance: -1 },
+    { balance: 1e-10 },
+    { requests_per_minute: 0 },
+    { name: 'a\u0000b' },
+    { name: '' },
+  ];
+  for (const body of wrong) {
+    const response = await call<{ detail: { loc: string[] }[] }>('POST', '/accounts', body);
+    t.is(response.status, 422);
+    t.deepEqual(response.body.detail[0]!.loc, ['body', Object.keys(body)[0]!]);
+  }
+});
+
+test('all accounts are listed newest first, on pages of any size', async (t) => {
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) ids.unshift((await create({ name: `Listed ${i}` })).id);
+  for (const limit of [1, 2, 100]) {
+    const listed = (await readAllPages<Account>(stack.url, testAdminToken, '/accounts', limit)).map(
+      ({ id }) => id,
+    );
+    t.is(new Set(listed).size, listed.length);
+    t.deepEqual(
+      listed.filter((id) => ids.includes(id)),
+      ids,
+    );
+  }
+  const unknown = await call<ListedPage<Account>>('GET', `/accounts?after=${randomUUID()}`);
+  t.deepEqual(unknown.body, { data: [], has_more: false, last_id: null });
+});
+
+test('accounts are found by the beginning of a word of name, address and note, and of the id, in any case', async (t) => {
+  const mark = `q${randomUUID().slice(0, 8)}`;
+  const one = await create({ name: `Zoë ${mark}-Smirnova`, email: `zoe.${mark}@Example.com` });
+  const other = await create({ name: 'Boris', note: `like ${mark}suffix, but paid` });
+  const search = async (text: string, limit = 1): Promise<string[]> =>
+    (
+      await readAllPages<Account>(
+        stack.url,
+        testAdminToken,
+        `/accounts?search=${encodeURIComponent(text)}`,
+        limit,
+      )
+    ).map(({ id }) => id);
+  t.deepEqual((await search(mark)).toSorted(), [one.id, other.id].toSorted());
+  t.deepEqual(await search(mark.toUpperCase(), 100), await search(mark, 100));
+  t.deepEqual(await search(`${mark}-SMIR`), [one.id]);
+  t.deepEqual(await search(`zoe.${mark}@EX`), [one.id]);
+  t.deepEqual(await search(`smirnova ${mark}`), [one.id], 'all words must match');
+  t.deepEqual(await search(`boris ${mark}`), [other.id]);
+  t.deepEqual(await search(`nobody ${mark}`), []);
+  t.deepEqual(await search(mark.slice(1)), [], 'the middle of a word');
+  t.deepEqual(await search(one.id.slice(0, 13).toUpperCase()), [one.id]);
+  t.deepEqual(
+    (await readAdmin<Account[]>(stack.env, 'account', 'list', '--search', `${mark}suffix`)).map(
+      ({ id }) => id,
+    ),
+    [other.id],
+  );
+
+  await call('PATCH', `/accounts/${one.id}`, { name: 'Renamed', email: null });
+  t.deepEqual(await search(mark), [other.id], 'old words no longer match');
+  t.deepEqual(await search('renam'), [one.id]);
+});
+
+test('a page of a search reads only a range of words, however many accounts match', async (t) => {
+  const mark = `m${randomUUID().slice(0, 8)}`;
+  const ids = await Promise.all(
+    Array.from({ length: 25 }, async (_, i) => (await create({ name: `${mark}${i % 3} ${mark}x` })).id),
+  );
+  const found = await readAllPages<Account>(stack.url, testAdminToken, `/accounts?search=${mark}`, 7);
+  t.deepEqual(found.map(({ id }) => id).toSorted(), ids.toSorted(), 'each account once');
+});
+
+test('settings change one by one; null clears a text, and the log has what they were', async (t) => {
+  const { id } = await create({ name: 'Before', note: 'old' });
+  const changed = await call('PATCH', `/accounts/${id}`, {
+    name: 'After',
+    note: null,
+    requests_per_minute: 7,
+    max_queued_jobs: 5,
+    weight: 2,
+  });
+  const expected = { name: 'After', note: null, requests_per_minute: 7, max_queued_jobs: 5, weight: 2 };
+  t.like(changed, { status: 200, body: expected });
+  t.like((await call('GET', `/accounts/${id}`)).body, expected);
+  t.is((await stack.readAccount(id)).requestsPerMinute, 7);
+  const { body } = await call<ListedPage<object>>('GET', `/audit?resource=account:${id}`);
+  t.like(body.data[0], {
+    action: 'account.update',
+    outcome: 'done',
+    before: { name: 'Before', note: 'old' },
+    after: { name: 'After', note: null, requestsPerMinute: 7 },
+  });
+  t.is((await call('PATCH', `/accounts/${id}`, { weight: 1_000 })).status, 422);
+  t.is((await call('PATCH', `/accounts/${id}`, {})).status, 200, 'nothing to change');
+});
+
+test('a ban needs a reason and applies at once, and an unban lifts it', async (t) => {
+  const { id, api_key: apiKey } = await create({ balance: 1 });
+  t.is((await call('POST', `/accounts/${id}/ban`, {})).status, 422);
+  const chat = () =>
+    stack.post(
+      '/v1/embeddings',
+      apiKey,
+      { model: 'use-lite-en-512', input: 'a' },
+      { 'x-request-timeout-ms': '1' },
+    );
+  t.like(await call('POST', `/accounts/${id}/ban`, { reason: 'stolen key' }), {
+    status: 200,
+    body: { banned: true, ban_reason: 'stolen key' },
+  });
+  t.is((await chat()).status, 403);
+  t.like(await call('POST', `/accounts/${id}/unban`), {
+    status: 200,
+    body: { banned: false, ban_reason: null },
+  });
+  t.not((await chat()).status, 403);
+});
+
+test('a rotated key works and the old one does not, and the log shows only their masks', async (t) => {
+  const { id, api_key: old } = await create({});
+  const { status, body } = await call('POST', `/accounts/${id}/rotate-key`);
+  t.is(status, 200);
+  t.is(await profileStatus(body.api_key), 200);
+  t.is(await profileStatus(old), 401);
+  const events = (
+    await call<ListedPage<{ action: string; after: object }>>('GET', `/audit?resource=account:${id}`)
+  ).body;
+  const text = JSON.stringify(events);
+  for (const secret of [old, body.api_key]) t.false(text.includes(secret));
+  t.like(events.data[0], {
+    action: 'account.rotate-key',
+    after: { key: `${body.api_key.slice(0, 7)}…${body.api_key.slice(-4)}` },
+  });
+});
+
+test('an account that a user has linked shows its user, and can be unlinked once', async (t) => {
+  const { id } = await create({});
+  const { users, links } = webStoresOf(stack);
+  const email = `${randomUUID()}@example.com`;
+  const { user } = await users.findOrCreate(email, { language: 'en' });
+  await links.create({ userId: user._id, accountId: id, label: 'Mine' });
+  t.like((await call('GET', `/accounts/${id}`)).body, { user_id: user._id, user_email: email });
+  t.like(await call('POST', `/accounts/${id}/unlink`), {
+    status: 200,
+    body: { id, label: 'Mine', user_id: user._id, email },
+  });
+  t.is((await call('POST', `/accounts/${id}/unlink`)).status, 404);
+});
+
+test('an unknown account is a 404 for every operation on it', async (t) => {
+  const id = randomUUID();
+  for (const [method, suffix, body] of [
+    ['GET', '', undefined],
+    ['PATCH', '', { weight: 2 }],
+    ['POST', '/ban', { reason: 'x' }],
+    ['POST', '/unban', undefined],
+    ['POST', '/rotate-key', undefined],
+    ['POST', '/unlink', undefined],
+  ] as const) {
+    const response = await call(method, `/accounts/${id}${suffix}`, body);
+    t.is(response.status, 404, `${method} ${suffix}`);
+    t.is(codeOf(response), 'not_found');
+  }
+});

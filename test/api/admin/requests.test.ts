@@ -1,0 +1,120 @@
+import test from 'ava';
+import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
+import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import { callAdmin, codeOf, readAllPages, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
+import { findRow } from '../../support/observe.ts';
+import { requestRow } from '../../support/request-rows.ts';
+import { startStack, type TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** Requests and spending in the admin API. */
+
+let stack: TestStack;
+
+test.before(async () => {
+  stack = await startStack({ env: { ADMIN_TOKEN: testAdminToken } });
+});
+test.after.always(() => stack?.close());
+
+const get = <T>(path: string, headers: Readonly<Record<string, string>> = {}) =>
+  callAdmin<T>(stack.url, testAdminToken, 'GET', path, undefined, headers);
+
+interface RequestPage extends ListedPage<AdminRequest> {
+  readonly total: number | null;
+  readonly has_exact_total: boolean;
+}
+
+const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'one two three' }] };
+const today = new Date().toISOString().slice(0, 10);
+
+async function sendChat(apiKey: string): Promise<string> {
+  const response = await stack.post('/v1/chat/completions', apiKey, chat);
+  await response.arrayBuffer();
+  const id = response.headers.get('x-request-id')!;
+  await findRow(stack, id);
+  return id;
+}
+
+test('a request is found by its id, with its account, upstream and attempts; a built-in model costs the operator nothing', async (t) => {
+  const account = await stack.createAccount();
+  const id = await sendChat(account.apiKey);
+  const { status, body } = await get<AdminRequest>(`/requests/${id}`);
+  t.is(status, 200);
+  t.like(body, { id, account: account.id, model: 'demo-echo', outcome: 'success', vendor_cost: 0 });
+  t.is(body.upstream, body.attempts[0]!.upstream);
+  t.is(body.margin, body.cost);
+  const unknown = await get('/requests/no-such-request');
+  t.is(unknown.status, 404);
+  t.is(codeOf(unknown), 'not_found');
+});
+
+test('requests are listed by account, outcome and time, in pages, with their total on the first one', async (t) => {
+  const { id: accountId } = await stack.createAccount();
+  const rows = Array.from({ length: 7 }, (_, i) =>
+    requestRow(accountId, { at: new Date(Date.now() - i * 1_000), success: i !== 3 }),
+  );
+  await stack.mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
+  const ids = rows.map(({ _id }) => _id);
+  const listed = await readAllPages<AdminRequest>(
+    stack.url,
+    testAdminToken,
+    `/requests?account=${accountId}`,
+    3,
+  );
+  t.deepEqual(
+    listed.map(({ id }) => id),
+    ids,
+  );
+  const failures = await get<RequestPage>(`/requests?account=${accountId}&outcome=error`);
+  t.like(failures.body, { total: 1, has_exact_total: true, has_more: false });
+  t.deepEqual(
+    failures.body.data.map(({ id }) => id),
+    [ids[3]],
+  );
+  const next = await get<RequestPage>(`/requests?account=${accountId}&limit=3&after=${ids[2]}`);
+  t.like(next.body, { total: null, has_more: true, last_id: ids[5] });
+  const since = encodeURIComponent(rows[2]!.at.toISOString());
+  t.is((await get<RequestPage>(`/requests?account=${accountId}&since=${since}`)).body.data.length, 3);
+  t.is((await get<RequestPage>(`/requests?account=${accountId}&until=2026-01-01`)).body.data.length, 0);
+});
+
+test('spending is summed as JSON, and as CSV if that is accepted', async (t) => {
+  const account = await stack.createAccount();
+  await sendChat(account.apiKey);
+  await sendChat(account.apiKey);
+  const path = `/spend?account=${account.id}&by=model,day`;
+  const rows = await waitFor('the sums', async () => {
+    const { body } = await get<{ data: AdminSpend[] }>(path);
+    return body.data[0]?.requests === 2 ? body.data : null;
+  });
+  t.like(rows, [
+    { model: 'demo-echo', day: today, requests: 2, failures: 0, vendor_cost: 0, costed_requests: 2 },
+  ]);
+  t.false('account' in rows[0]!);
+  t.is(rows[0]!.margin, rows[0]!.cost);
+  const response = await fetch(`${stack.url}/v1/admin${path}`, {
+    headers: { authorization: `Bearer ${testAdminToken}`, accept: 'text/csv' },
+  });
+  t.is(response.headers.get('content-type'), 'text/csv; charset=utf-8');
+  const lines = (await response.text()).split('\r\n');
+  t.regex(lines[0]!, /^model,day,requests,/);
+  t.true(lines[1]!.startsWith(`demo-echo,${today},2,0,`));
+  t.deepEqual(lines.slice(2), ['']);
+  t.deepEqual((await get<{ data: unknown[] }>('/spend?account=nobody')).body, { data: [] });
+});
+
+test('a wrong filter is told', async (t) => {
+  for (const path of [
+    '/requests?since=yesterday1',
+    '/requests?until=2026-02-30',
+    '/requests?outcome=bad',
+    '/requests?after=no-such-request',
+    '/spend?by=hour',
+    '/spend?since=2026-02-30',
+    '/spend?since=2026-03-02&until=2026-03-01',
+  ]) {
+    const response = await get(path);
+    t.is(response.status, 422, path);
+    t.is(codeOf(response), 'validation_failed', path);
+  }
+});

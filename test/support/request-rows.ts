@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+
+/** A row of the request log as the ledger writes it. */
+export function requestRow(accountId: string, more: Partial<RequestLogDocument> = {}): RequestLogDocument {
+  const now = new Date();
+  return {
+    _id: randomUUID(),
+    accountId,
+    model: 'chat',
+    at: now,
+    settledAt: now,
+    ordinal: 1,
+    durationMs: 1_234,
+    success: true,
+    responseCode: 200,
+    errorCode: null,
+    details: null,
+    userIp: '192.0.2.1',
+    promptTokens: 3,
+    cacheReadTokens: null,
+    cacheWriteTokens: null,
+    completionTokens: 1,
+    counted: false,
+    images: 0,
+    imageQuality: null,
+    imageSize: null,
+    characters: 0,
+    billedMs: 0,
+    priceVersion: 'p',
+    user: null,
+    costNano: 1n,
+    shortfallNano: 0n,
+    free: false,
+    ...more,
+  };
+}

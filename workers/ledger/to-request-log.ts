@@ -1,0 +1,39 @@
+import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import type { LedgerEntry } from '../../shared/ledger/usage-event.ts';
+
+/** Lists the fields instead of copying the rest of the event, which takes ten times as long. */
+export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
+  const { event } = entry;
+  return {
+    _id: event.requestId,
+    accountId: event.accountId,
+    model: event.model,
+    durationMs: event.durationMs,
+    success: event.success,
+    responseCode: event.responseCode,
+    errorCode: event.errorCode,
+    details: event.details,
+    userIp: event.userIp,
+    promptTokens: event.promptTokens,
+    cacheReadTokens: event.cacheReadTokens,
+    cacheWriteTokens: event.cacheWriteTokens,
+    completionTokens: event.completionTokens,
+    counted: event.counted,
+    images: event.images,
+    imageQuality: event.imageQuality,
+    imageSize: event.imageSize,
+    characters: event.characters,
+    billedMs: event.billedMs,
+    priceVersion: event.priceVersion,
+    user: event.user,
+    ...(event.lines !== undefined && { lines: event.lines }),
+    ...(event.calls !== undefined && { calls: event.calls }),
+    at: new Date(event.at),
+    settledAt: new Date(entry.streamId.ms),
+    ordinal: entry.ordinal,
+    costNano: entry.totalNano ?? entry.costNano,
+    ...(event.vendorCostNano !== undefined && { vendorCostNano: BigInt(event.vendorCostNano) }),
+    shortfallNano: entry.shortfallNano,
+    free: entry.free,
+  };
+}
