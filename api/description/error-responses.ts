@@ -57,7 +57,7 @@ export function describeErrors(
   // 408 is for a body that arrives too slowly. HTTP's other special statuses are not specific to an operation.
   if (takesBody(operation)) errors.push({ code: 'deadline_exceeded', status: 408 });
   // For a request that its Idempotency-Key attaches to an existing job.
-  if (operation.errors.includes('idempotency_conflict') && operation.requiresIdempotencyKey !== true)
+  if (operation.errors.includes('idempotency_conflict') && operation.permanentKey === undefined)
     errors.push({ code: 'job_cancelled', status: cancelledJobStatus });
   if (operation.servesRanges === true) {
     errors.push({ code: 'validation_failed', status: 412 }, { code: 'validation_failed', status: 416 });

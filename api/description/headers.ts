@@ -309,7 +309,7 @@ const fileHeaders: readonly ParameterObject[] = [
 const permanentKey: ParameterObject = {
   name: 'Idempotency-Key',
   in: 'header',
-  required: true,
+  required: false,
   description:
     'A printable ASCII string of your choice that identifies this change for ever. A call with a key that was used before ' +
     'changes nothing and returns the same response, with `idempotent-replayed: true`. The same key with other amounts ' +
@@ -321,7 +321,8 @@ const permanentKey: ParameterObject = {
 export function requestHeaders(operation: Operation): ParameterObject[] {
   if (respondsAsStream(operation)) return [lastEventId];
   if (operation.servesRanges === true) return [...fileHeaders];
-  if (operation.requiresIdempotencyKey === true) return [permanentKey];
+  if (operation.permanentKey !== undefined)
+    return [{ ...permanentKey, required: operation.permanentKey === 'required' }];
   if (!acceptsIdempotencyKey(operation)) return [];
   return [
     {

@@ -1,18 +1,19 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { stringify } from 'uuid';
 import type { AccountChange, AccountDocument } from '../accounts/account-store.ts';
 import { changeAccount } from '../accounts/change-account.ts';
 import type { HotAccount } from '../accounts/hot-account-store.ts';
 import { replaceKey } from '../accounts/replace-key.ts';
-import { runRefill } from '../accounts/refill-script.ts';
 import type { SearchedFields } from '../accounts/search-words.ts';
 import { resetUnknownCodes } from '../accounts/unknown-code-script.ts';
 import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
-import { createRefillEvent } from '../ledger/usage-event.ts';
 import { mapBounded } from '../platform/runtime/map-bounded.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { creditNewAccount } from './credits.ts';
 import type { Page } from './page.ts';
+import { toAuditFields } from './to-audit-fields.ts';
 
 /** Accounts of a list that are read from Redis at the same time. */
 const maxReads = 16;
@@ -40,36 +41,55 @@ export function describeAccount(account: HotAccount, stored: AccountDocument | n
 export type DescribedAccount = ReturnType<typeof describeAccount>;
 
 export interface NewOperatorAccount extends SearchedFields {
+  /** Makes the account be created once, for ever; null for another one with each call. */
+  readonly key?: string | null;
   readonly amountNano: bigint;
   readonly freeRequests: number;
   readonly requestsPerMinute: number;
   readonly userType: string;
 }
 
-/** Creates an account with money and limits. @returns its key, which is returned only here */
+export interface CreatedAccount {
+  readonly account: DescribedAccount;
+  /** Returned only here. Null if an earlier call created the account, and keys are stored as hashes alone. */
+  readonly apiKey: string | null;
+  /** Whether an earlier call with the key created it. */
+  readonly isReplay: boolean;
+}
+
+/**
+ * Creates an account with money and limits. With a key, the account's id is derived from it, so that a repeated call
+ * finishes what an earlier one began.
+ * @throws AppError `idempotency_conflict` if the key was used for an account with another balance
+ */
 export async function createAccount(
-  deps: Pick<AdminDeps, 'accounts' | 'hotAccounts' | 'redis'>,
+  deps: Pick<AdminDeps, 'accounts' | 'hotAccounts' | 'redis' | 'ledger'>,
   trail: AuditTrail,
-  { amountNano, freeRequests, ...settings }: NewOperatorAccount,
-): Promise<{ account: DescribedAccount; apiKey: string }> {
-  const { accounts, hotAccounts, redis } = deps;
+  { key = null, amountNano, freeRequests, ...settings }: NewOperatorAccount,
+): Promise<CreatedAccount> {
+  const { accounts, hotAccounts } = deps;
   if (amountNano > maxBalanceNano)
     throw new AppError('validation_failed', { message: 'A balance cannot exceed 9 000 000 roubles.' });
-  const id = randomUUID();
+  const id = key === null ? randomUUID() : deriveAccountId(key);
   return await trail.run(
     { action: 'account.create', id },
     async () => {
-      const apiKey = await accounts.createWithId(id, settings);
-      if (apiKey === null) throw new Error(`The account ${id} exists already.`);
+      const newKey = await accounts.createWithId(id, settings);
       await hotAccounts.load(id);
-      if (amountNano > 0n || freeRequests > 0) {
-        const event = createRefillEvent(`create-${id}`, id, 'admin');
-        await runRefill(redis, { amountNano, freeRequests, event });
-      }
-      return { account: describeAccount(await hotAccounts.get(id), await accounts.findById(id)), apiKey };
+      await creditNewAccount(deps, id, { amountNano, freeRequests });
+      const account = describeAccount(await hotAccounts.get(id), await accounts.findById(id));
+      return { account, apiKey: newKey ?? (await accounts.revealKey(id)), isReplay: newKey === null };
     },
     ({ account }) => account,
   );
+}
+
+/** Returns the same UUID (version 8) for the same key. */
+function deriveAccountId(key: string): string {
+  const bytes = createHash('sha256').update(`account\n${key}`).digest().subarray(0, 16);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return stringify(bytes);
 }
 
 /** @returns null if there is no such account */
@@ -118,9 +138,9 @@ export async function updateAccount(
     Object.keys(change).map((name) => [name, stored?.[name as keyof AccountChange] ?? null]),
   );
   await trail.run(
-    { action: 'account.update', id, before },
+    { action: 'account.update', id, before: toAuditFields(before) },
     () => changeAccount(deps, id, change),
-    () => change,
+    () => toAuditFields(change),
   );
 }
 

@@ -41,7 +41,6 @@ export const adminActions = [
   'user.unlink',
   'token.create',
   'token.revoke',
-  'token.sign-in',
   'ledger.discard',
   'ledger.release-orphans',
 ] as const;

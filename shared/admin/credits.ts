@@ -6,6 +6,7 @@ import { AppError } from '../contract/errors.ts';
 import { toRubNumber } from '../encoding/money.ts';
 import type { LedgerDocument } from '../ledger/ledger-store.ts';
 import { createRefillEvent, type RefillEvent } from '../ledger/usage-event.ts';
+import { callRedis } from '../platform/redis/redis-client.ts';
 import { callMongo } from '../platform/storage/mongo-client.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -54,23 +55,37 @@ export async function creditAccount(
     if (known !== null) return toReplay(accountId, id, credit, known);
   }
   const before = await deps.hotAccounts.get(accountId);
-  const { applied } = await trail.run(
+  const { made } = await trail.run(
     { action: 'account.credit', id: accountId, before: describeBalance(before) },
     async () => ({
-      applied: await apply(deps, createEvent(id, accountId, credit), credit),
+      made: await apply(deps, accountId, id, credit),
       after: await deps.hotAccounts.get(accountId),
     }),
-    ({ applied, after }) => ({
+    ({ made, after }) => ({
       ...describeBalance(after),
       credit: id,
-      amount: toRubNumber(applied.amountNano),
-      free_requests_added: applied.freeRequests,
-      note: applied.event.note ?? null,
+      amount: toRubNumber(made.amountNano),
+      free_requests_added: made.freeRequests,
+      note: made.note,
     }),
   );
-  return applied.isRepeated
-    ? toReplay(accountId, id, credit, toKnown(applied))
-    : { ...toCredit(accountId, id, toKnown(applied)), isReplay: false };
+  return made;
+}
+
+/**
+ * Makes the credit that an account begins with, once for ever.
+ * @throws AppError `idempotency_conflict` if it began with another one
+ */
+export async function creditNewAccount(
+  deps: Deps,
+  accountId: string,
+  amounts: Pick<NewCredit, 'amountNano' | 'freeRequests'>,
+): Promise<void> {
+  const id = `create-${accountId}`;
+  const credit = { ...amounts, note: null, key: id };
+  const known = await findKnown(deps, accountId, id);
+  if (known !== null) toReplay(accountId, id, credit, known);
+  else if (amounts.amountNano > 0n || amounts.freeRequests > 0) await apply(deps, accountId, id, credit);
 }
 
 const toRefillId = (accountId: string, key: string): string => `credit-${hashSecret(`${accountId}\n${key}`)}`;
@@ -90,14 +105,16 @@ function createEvent(id: string, accountId: string, credit: NewCredit): RefillEv
   };
 }
 
-async function apply(
-  { redis }: Deps,
-  event: RefillEvent,
-  { amountNano, freeRequests }: NewCredit,
-): Promise<AppliedRefill> {
-  const applied = await applyRefill(redis, { amountNano, freeRequests, event });
-  if (applied === null) throw new Error(`The refill ${event.refillId} is void.`);
-  return applied;
+/** Of several calls with the same id at once, one makes the credit, and the others find it. */
+async function apply({ redis }: Deps, accountId: string, id: string, credit: NewCredit): Promise<Credit> {
+  const { amountNano, freeRequests } = credit;
+  const event = createEvent(id, accountId, credit);
+  const applied = await callRedis(() => applyRefill(redis, { amountNano, freeRequests, event }));
+  if (applied === null) throw new Error(`The refill ${id} is void.`);
+  const known = toKnown(applied);
+  return applied.isRepeated
+    ? toReplay(accountId, id, credit, known)
+    : { ...toCredit(accountId, id, known), isReplay: false };
 }
 
 /** What is known of a credit that was made. */

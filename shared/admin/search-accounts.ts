@@ -56,9 +56,11 @@ interface WordSearch {
 }
 
 async function addByWords({ accounts }: Deps, search: WordSearch): Promise<Page<AccountDocument>> {
-  const { terms, longest, found, isOfId, limit } = search;
-  let place = search.start;
+  const { terms, longest, found, start, isOfId, limit } = search;
+  let place = start;
   let words = 0;
+  // The last account that was at its first matching word, whether or not its other words match.
+  let lastSeen: string | null = null;
   while (found.length <= limit) {
     const places = await accounts.findWords(longest, place, limit + 1);
     const ids = [...new Set(places.map(({ accountId }) => accountId))];
@@ -67,13 +69,15 @@ async function addByWords({ accounts }: Deps, search: WordSearch): Promise<Page<
       const account = documents.get(accountId);
       if (account === undefined || isOfId(accountId)) continue;
       // Each account is listed at its first matching word. Outdated words are not among its words.
-      if (findFirstWord(account, longest) === word && matchesAll(account, terms)) found.push(account);
+      if (findFirstWord(account, longest) !== word) continue;
+      lastSeen = accountId;
+      if (matchesAll(account, terms)) found.push(account);
     }
     place = places.at(-1) ?? place;
     words += places.length;
-    if (places.length <= limit) return toPage(found, limit, idOf);
-    if (words >= maxWordsRead && found.length <= limit && place !== null)
-      return { rows: found, hasMore: true, lastId: place.accountId };
+    if (places.length <= limit) break;
+    if (words >= maxWordsRead && found.length <= limit && lastSeen !== null)
+      return { rows: found, hasMore: true, lastId: lastSeen };
   }
   return toPage(found, limit, idOf);
 }

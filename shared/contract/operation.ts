@@ -65,8 +65,8 @@ export interface Operation {
   readonly auth: 'key' | 'none' | 'web' | 'refresh' | 'metrics' | 'admin';
   /** The scope that a token of the admin API needs; `all` by default. */
   readonly adminScope?: AdminScope;
-  /** Whether an `Idempotency-Key` is required, and kept for ever. */
-  readonly requiresIdempotencyKey?: true;
+  /** Set if an `Idempotency-Key` is kept for ever, and whether it is required. */
+  readonly permanentKey?: 'required' | 'optional';
   /** If the session cookie is not valid, the refresh cookie is accepted instead, without a CSRF token. */
   readonly acceptsRefreshCookie?: true;
   /** Whether the response sets or clears session cookies. */

@@ -112,20 +112,25 @@ export const createAccount = defineOperation({
   operationId: 'createAccount',
   tag: 'Admin',
   summary: 'Create an account',
+  description:
+    'With an `Idempotency-Key`, which is kept for ever, a repeated call returns the same account instead of creating another ' +
+    'one, also if the first call was interrupted. `api_key` is then `null` if keys are stored as hashes alone (`REVEAL=off`): ' +
+    'replace the key.',
   method: 'post',
   path: '/admin/accounts',
   auth: 'admin',
   adminScope: 'billing',
+  permanentKey: 'optional',
   body: CreateAccountRequest,
   response: Type.Object(
     {
       ...accountFields,
-      api_key: Type.String({ description: 'The key, which is shown only here.' }),
+      api_key: Nullable(Type.String({ description: 'The key, which is shown only here.' })),
     },
     { title: 'CreatedAccount' },
   ),
   status: 201,
-  errors: [],
+  errors: ['idempotency_conflict'],
   example: {
     body: { name: 'Anna Petrova', email: 'anna@example.com', balance: 100, requests_per_minute: 60 },
     response: { ...account, api_key: 'mg-Zk3v9n1Qw8rT5yU2iO7pA4sD6fG0hJlXcVbNmQwErTy' },
@@ -240,7 +245,7 @@ export const creditAccount = defineOperation({
   path: '/admin/accounts/{account_id}/credits',
   auth: 'admin',
   adminScope: 'billing',
-  requiresIdempotencyKey: true,
+  permanentKey: 'required',
   pathParameters: AdminAccountPath,
   body: CreditRequest,
   response: AccountCredit,

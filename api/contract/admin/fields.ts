@@ -5,7 +5,7 @@ import { Nullable } from '../../../shared/contract/fields.ts';
 export const pageQuery = {
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of items.' }),
   after: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: 'The `last_id` of the previous page.' }),
+    Type.String({ minLength: 1, maxLength: 1_000, description: 'The `last_id` of the previous page.' }),
   ),
 };
 

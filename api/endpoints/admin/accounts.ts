@@ -52,8 +52,9 @@ export function readAmount(amount: number, name: string): bigint {
 
 export const createAccount = defineAdminEndpoint(operations.createAccount, (services) => async (context) => {
   const { name, email, note, balance, free_requests, requests_per_minute, user_type } = context.state.body;
-  const { account, apiKey } = await inDatabaseTurn(services, context, () =>
+  const created = await inDatabaseTurn(services, context, () =>
     createInStores(services, trailOf(services, context), {
+      key: readIdempotencyKey(context),
       name,
       email,
       note,
@@ -63,7 +64,8 @@ export const createAccount = defineAdminEndpoint(operations.createAccount, (serv
       userType: user_type,
     }),
   );
-  return { ...account, api_key: apiKey };
+  if (created.isReplay) context.set('idempotent-replayed', 'true');
+  return { ...created.account, api_key: created.apiKey };
 });
 
 export const listAccounts = defineAdminEndpoint(operations.listAccounts, (services) => async (context) => {

@@ -76,6 +76,25 @@ test('an account without fields has the defaults', async (t) => {
   });
 });
 
+test('with a key, an account is created once, by many calls at once or after an interruption, and keeps its key', async (t) => {
+  const send = (key: string, fields: object) =>
+    callAdmin<Account>(stack.url, testAdminToken, 'POST', '/accounts', fields, { 'idempotency-key': key });
+  const fields = { name: 'Once', balance: 5 };
+  const responses = await Promise.all(Array.from({ length: 10 }, () => send('customer 1', fields)));
+  t.true(responses.every(({ status }) => status === 201));
+  t.is(new Set(responses.map(({ body }) => `${body.id} ${body.api_key}`)).size, 1);
+  t.is(responses.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+  const { id, api_key: apiKey } = responses[0]!.body;
+  t.is(await profileStatus(apiKey), 200);
+  t.is((await stack.readAccount(id)).balanceNano, 5_000_000_000n);
+  t.is(codeOf(await send('customer 1', { ...fields, balance: 6 })), 'idempotency_conflict');
+
+  // As if the first call had died before it credited the account.
+  const begun = await send('customer 2', { name: 'Later' });
+  const finished = await send('customer 2', { name: 'Later', balance: 7 });
+  t.like(finished.body, { id: begun.body.id, balance: 7 });
+});
+
 test('wrong fields are refused by name, and create nothing', async (t) => {
   const wrong = [
     { balance: -1 },
@@ -169,7 +188,7 @@ test('settings change one by one; null clears a text, and the log has what they 
     action: 'account.update',
     outcome: 'done',
     before: { name: 'Before', note: 'old' },
-    after: { name: 'After', note: null, requestsPerMinute: 7 },
+    after: { name: 'After', note: null, requests_per_minute: 7 },
   });
   t.is((await call('PATCH', `/accounts/${id}`, { weight: 1_000 })).status, 422);
   t.is((await call('PATCH', `/accounts/${id}`, {})).status, 200, 'nothing to change');

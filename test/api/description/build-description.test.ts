@@ -150,6 +150,7 @@ test('only operations with an idempotency conflict accept an Idempotency-Key', (
     describe(operation).parameters?.some((parameter) => parameter.name === 'Idempotency-Key'),
   );
   t.deepEqual(idempotentOperations.map((operation) => operation.operationId).toSorted(), [
+    'createAccount',
     'createBatch',
     'createChatCompletion',
     'createEmbedding',
