@@ -1,4 +1,3 @@
-import { changeAccount } from '../../shared/accounts/change-account.ts';
 import type { AccountDocument } from '../../shared/accounts/account-store.ts';
 import { changesSettings, type SettingsChange } from '../../shared/accounts/account-settings.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type FindModelId,
   type SettingsInput,
 } from '../../shared/accounts/read-account-settings.ts';
+import { updateAccount } from '../../shared/admin/accounts.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/encoding/money.ts';
 import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
@@ -35,13 +35,13 @@ export const updateOptions: Pick<AdminVerb, 'usage' | 'help' | 'positionals' | '
 
 /** Changes the settings of an account. @returns its id */
 export async function updateSettings(context: AdminContext): Promise<string> {
-  const { accounts, options } = context;
+  const { accounts, options, trail } = context;
   if (Object.keys(options).length === 0)
     throw new UsageError('Specify what to change, for example --budget 500 --budget-period monthly.');
   const id = await findAccountId(context);
   const input = readOptions(options, await accounts.findById(id));
   const change = await withModels(context, input, (findModelId) => readChange(input, findModelId));
-  if (changesSettings(change)) await changeAccount(context, id, change);
+  if (changesSettings(change)) await updateAccount(context, trail, id, change);
   return id;
 }
 

@@ -23,7 +23,6 @@ import {
   type AdminContext,
   type AdminVerb,
 } from './command.ts';
-import { presentSettings } from '../../shared/accounts/present-settings.ts';
 import { updateOptions, updateSettings } from './account-update.ts';
 import { findAccountId, noSuchAccount } from './find-account.ts';
 import { listRequests, requestColumns, requestListOptions, requestListUsage } from './list-requests.ts';
@@ -74,7 +73,7 @@ export const accountVerbs: Record<string, AdminVerb> = {
   },
   update: {
     ...updateOptions,
-    run: async (context) => await describeStored(context, await updateSettings(context)),
+    run: async (context) => await describe(context, await updateSettings(context)),
   },
   ban: {
     usage: '<account> --reason "unpaid bills"',

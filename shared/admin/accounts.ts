@@ -3,8 +3,9 @@ import { stringify } from 'uuid';
 import type { AccountChange, AccountDocument } from '../accounts/account-store.ts';
 import { changeAccount } from '../accounts/change-account.ts';
 import type { HotAccount } from '../accounts/hot-account-store.ts';
+import type { SettingsChange } from '../accounts/account-settings.ts';
+import { presentSettings } from '../accounts/present-settings.ts';
 import { replaceKey } from '../accounts/replace-key.ts';
-import type { SearchedFields } from '../accounts/search-words.ts';
 import { resetUnknownCodes } from '../accounts/unknown-code-script.ts';
 import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
@@ -22,9 +23,6 @@ const maxReads = 16;
 export function describeAccount(account: HotAccount, stored: AccountDocument | null) {
   return {
     id: account.id,
-    name: stored?.name ?? null,
-    email: stored?.email ?? null,
-    note: stored?.note ?? null,
     user_type: account.userType,
     balance: toRubNumber(account.balanceNano),
     total_balance_added: toRubNumber(account.totalAddedNano),
@@ -36,11 +34,12 @@ export function describeAccount(account: HotAccount, stored: AccountDocument | n
     banned: account.banned,
     ban_reason: account.banned ? (stored?.banReason ?? null) : null,
     created_at: account.createdAt.toISOString(),
+    ...presentSettings(stored, account.restrictions),
   };
 }
 export type DescribedAccount = ReturnType<typeof describeAccount>;
 
-export interface NewOperatorAccount extends SearchedFields {
+export interface NewOperatorAccount extends SettingsChange {
   /** Makes the account be created once, for ever; null for another one with each call. */
   readonly key?: string | null;
   readonly amountNano: bigint;

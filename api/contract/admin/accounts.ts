@@ -2,15 +2,13 @@ import Type, { type Static } from 'typebox';
 import { maxQueuedJobsBound, maxWeight } from '../../../shared/accounts/job-settings.ts';
 import { Nullable } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
+import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
 import { Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, maxAmount, pageQuery } from './fields.ts';
 
 const maxRequests = 1_000_000_000;
 
 const accountFields = {
   id: Type.String(),
-  name: Nullable(Type.String()),
-  email: Nullable(Type.String()),
-  note: Nullable(Type.String()),
   user_type: Type.String(),
   balance: Roubles('The balance in roubles, including amounts reserved for requests in progress.'),
   total_balance_added: Roubles('The sum of all refills, in roubles.'),
@@ -22,6 +20,7 @@ const accountFields = {
   banned: Type.Boolean(),
   ban_reason: Nullable(Type.String()),
   created_at: Moment('When it was created.'),
+  ...settingFields,
 };
 
 export const AdminAccount = Type.Object(accountFields, { title: 'AdminAccount' });
@@ -37,19 +36,9 @@ export const AdminAccountDetails = Type.Object(
   { title: 'AdminAccountDetails' },
 );
 
-const optionalText = (maxLength: number, description: string) =>
-  Type.Optional(Nullable(Type.String({ minLength: 1, maxLength, format: 'plain-text', description })));
-
-/** Texts that operators know an account by. */
-const texts = {
-  name: optionalText(200, 'Who it belongs to.'),
-  email: optionalText(254, 'An address of its owner.'),
-  note: optionalText(2_000, 'For operators.'),
-};
-
 export const CreateAccountRequest = Type.Object(
   {
-    ...texts,
+    ...settingInputs,
     balance: Type.Number({
       minimum: 0,
       maximum: maxAmount,
@@ -72,7 +61,7 @@ export type CreateAccountRequest = Static<typeof CreateAccountRequest>;
 
 export const UpdateAccountRequest = Type.Object(
   {
-    ...texts,
+    ...settingInputs,
     requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
     max_queued_jobs: Type.Optional(Type.Integer({ minimum: 0, maximum: maxQueuedJobsBound })),
     weight: Type.Optional(Type.Integer({ minimum: 1, maximum: maxWeight })),
@@ -91,9 +80,6 @@ const path = { account_id: id };
 
 const account = {
   id,
-  name: 'Anna Petrova',
-  email: 'anna@example.com',
-  note: null,
   user_type: 'default',
   balance: 100,
   total_balance_added: 100,
@@ -105,6 +91,7 @@ const account = {
   banned: false,
   ban_reason: null,
   created_at: '2026-11-21T09:15:04.000Z',
+  ...settingExamples,
 };
 const details = { ...account, link: null, user_id: null, user_email: null };
 
@@ -182,7 +169,7 @@ export const updateAccount = defineOperation({
   tag: 'Admin',
   summary: 'Change the settings of an account',
   description:
-    'Fields that are left out stay as they are; `null` clears a text. Holds within a second everywhere.',
+    'Fields that are left out stay as they are; `null` clears a setting. Holds within a second everywhere.',
   method: 'patch',
   path: '/admin/accounts/{account_id}',
   auth: 'admin',

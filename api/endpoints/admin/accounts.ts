@@ -1,4 +1,5 @@
 import type { AccountChange } from '../../../shared/accounts/account-store.ts';
+import { readAccountSettings } from '../../../shared/accounts/read-account-settings.ts';
 import {
   banAccount as banInStores,
   createAccount as createInStores,
@@ -51,13 +52,12 @@ export function readAmount(amount: number, name: string): bigint {
 }
 
 export const createAccount = defineAdminEndpoint(operations.createAccount, (services) => async (context) => {
-  const { name, email, note, balance, free_requests, requests_per_minute, user_type } = context.state.body;
+  const { balance, free_requests, requests_per_minute, user_type, ...settings } = context.state.body;
+  const change = readAccountSettings(settings, findModelId(services));
   const created = await inDatabaseTurn(services, context, () =>
     createInStores(services, trailOf(services, context), {
       key: readIdempotencyKey(context),
-      name,
-      email,
-      note,
+      ...change,
       amountNano: readAmount(balance, 'balance'),
       freeRequests: free_requests,
       requestsPerMinute: requests_per_minute ?? services.config.defaultRpm,
@@ -91,19 +91,23 @@ export const updateAccount = defineAdminEndpoint(
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
       const id = await findId(services, context);
-      const change = readChange(context.state.body);
+      const change = readChange(services, context.state.body);
       if (Object.keys(change).length > 0)
         await updateInStores(services, trailOf(services, context), id, change);
       return await show(services, id);
     }),
 );
 
-function readChange(body: UpdateAccountRequest): AccountChange {
-  const { name, email, note, requests_per_minute, max_queued_jobs, weight } = body;
+const findModelId =
+  ({ catalog }: Services) =>
+  (name: string): string | null =>
+    catalog.find(name)?.id ?? null;
+
+/** @throws AppError `validation_failed` */
+function readChange(services: Services, body: UpdateAccountRequest): AccountChange {
+  const { requests_per_minute, max_queued_jobs, weight, ...settings } = body;
   return {
-    ...(name !== undefined && { name }),
-    ...(email !== undefined && { email }),
-    ...(note !== undefined && { note }),
+    ...readAccountSettings(settings, findModelId(services)),
     ...(requests_per_minute !== undefined && { requestsPerMinute: requests_per_minute }),
     ...(max_queued_jobs !== undefined && { maxQueuedJobs: max_queued_jobs }),
     ...(weight !== undefined && { weight }),

@@ -1,3 +1,4 @@
+import { parseDay, startOfPeriod, toDay, type HotBudget } from '../../../shared/accounts/budget-periods.ts';
 import type { LedgerSums } from '../../../shared/ledger/ledger-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
@@ -23,6 +24,18 @@ const freeRequestsOf = (entry: LedgerEntry): number => {
   if (entry.kind === 'refill') return entry.freeRequests;
   return entry.free ? -1 : 0;
 };
+
+/** What the ledger has for the current period of a budget. */
+function sumPeriod({ storedAccount, pending }: Snapshot, { period, resetsAt }: HotBudget): bigint {
+  const end = toDay(resetsAt.getTime());
+  const start = startOfPeriod(period, end - 1);
+  const isInPeriod = (day: string): boolean => parseDay(day) >= start && parseDay(day) < end;
+  const applied = Object.entries(storedAccount.spentByDay ?? {}).filter(([day]) => isInPeriod(day));
+  const charges = pending.flatMap((entry) =>
+    entry.kind === 'charge' && isInPeriod(entry.day) ? [entry] : [],
+  );
+  return sum(applied.map(([, spentNano]) => spentNano)) + sum(charges.map(({ costNano }) => costNano));
+}
 
 /**
  * Compares an account with the sum of its ledger entries. Pure.
@@ -69,6 +82,8 @@ export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference
     compareMoney('reserved by durable jobs', jobs.summed.costNano, jobs.costNano);
     compareCount('free requests reserved by durable jobs', jobs.summed.free, jobs.free);
   }
+  for (const budget of hot.budgets)
+    compareMoney(`spent of the ${budget.period} budget`, sumPeriod(snapshot, budget), budget.spentNano);
   if (hot.balanceNano < 0n) compareMoney('balance is not negative', 0n, hot.balanceNano);
   if (hot.reservedNano > hot.balanceNano)
     compareMoney('balance covers reservations', hot.reservedNano, hot.balanceNano);

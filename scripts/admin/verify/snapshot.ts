@@ -1,5 +1,6 @@
 import type { ChainableCommander } from 'ioredis';
 import { parseReservation, type Reservation } from '../../../shared/money/reservation-store.ts';
+import { parseHotBudget, type HotBudget } from '../../../shared/accounts/budget-periods.ts';
 import type { AccountDocument, AccountStore } from '../../../shared/accounts/account-store.ts';
 import { isAfter, tryParseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
@@ -14,6 +15,8 @@ export interface HotMoney {
   readonly freeRequests: number;
   readonly freeHeld: number;
   readonly charges: number;
+  /** With the sums of their current periods. */
+  readonly budgets: readonly HotBudget[];
 }
 
 /** An account in all stores at one moment. */
@@ -52,7 +55,7 @@ function sumJobReservations(transaction: ChainableCommander, shard: number, acco
   script.addTo(transaction, { prefix: redisKeys.jobsOf(shard), accountId });
 }
 
-const fields = ['bal', 'res', 'added', 'free', 'fres', 'charges'] as const;
+const fields = ['bal', 'res', 'added', 'free', 'fres', 'charges', 'bud', 'obud'] as const;
 const attempts = 50;
 
 /**
@@ -120,7 +123,7 @@ function toJobReservations([cost, free, summedCost, summedFree]: readonly (
 }
 
 function toHotMoney(values: readonly (string | null)[]): HotMoney | null {
-  const [balance, reserved, added, free, freeHeld, charges] = values;
+  const [balance, reserved, added, free, freeHeld, charges, ...budgets] = values;
   if (balance === null || balance === undefined) return null;
   return {
     balanceNano: BigInt(balance),
@@ -129,5 +132,7 @@ function toHotMoney(values: readonly (string | null)[]): HotMoney | null {
     freeRequests: Number(free ?? 0),
     freeHeld: Number(freeHeld ?? 0),
     charges: Number(charges ?? 0),
+    // Only what is spent is compared.
+    budgets: budgets.flatMap((text) => parseHotBudget(text, 0n, Date.now()) ?? []),
   };
 }

@@ -77,12 +77,12 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
     allReserved = allReserved - reserved
   end
   local budgets, tokenLimit, day
+  local inBudgets = isFree == '0' and reserved or 0 -- that budgets have reserved for it
   if isRestricted then
     local operatorsBudget, ownersBudget
     tokenLimit, operatorsBudget, ownersBudget = unpack(redis.call('HMGET', account, 'tpm', 'bud', 'obud'))
     budgets = openBudgets(account, operatorsBudget, ownersBudget)
     day = dayOf(admittedAt)
-    if budgets and isFree == '0' and reserved > 0 then budgets.change(day, -reserved, 0) end
   end
   local cost, shortfall = 0, 0
   if isFree == '1' then
@@ -90,13 +90,15 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
   else
     cost = payable
     if cost > reserved then
+      if budgets and inBudgets > 0 then budgets.change(day, -inBudgets, 0) end
+      inBudgets = 0
       local left = budgets and budgets.findLeft(day)
       local available = math.min(balance - allReserved, left or balance)
       cost = math.min(cost, math.max(reserved, available))
     end
     shortfall = exactCost - cost
     balance = balance - cost
-    if budgets and cost > 0 then budgets.change(day, 0, cost) end
+    if budgets and (inBudgets > 0 or cost > 0) then budgets.change(day, -inBudgets, cost) end
   end
   local costText = string.format('%.0f', cost)
   if job then jobs.endJob(job, id, costText, isFree) end

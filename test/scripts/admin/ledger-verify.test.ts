@@ -8,6 +8,7 @@ import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../../shared/ledger/price-store.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
+import { changeSettings } from '../../support/change-settings.ts';
 import { waitForNoReservation } from '../../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -168,4 +169,23 @@ test('an orphaned reservation is reported, and is released by --release-orphans 
   await waitForNoReservation(stack);
   t.is((await stack.readAccount(account.id)).reservedNano, 0n);
   t.is(await stack.redis.hexists(redisKeys.orphans(shardOf(account.id)), withHeartbeat), 1);
+});
+
+test('what budgets count is compared with the ledger', async (t) => {
+  const stack = await useStack(t);
+  const account = await stack.createAccount();
+  await sendChat(stack, account);
+  await changeSettings(stack, account.id, { budget: { amountNano: 9_000_000_000n, period: 'monthly' } });
+  await sendChat(stack, account);
+  await waitUntilSettled(stack);
+  t.deepEqual(await findDifferences(stack, account.id), []);
+  const key = redisKeys.account(account.id);
+  const [amount, period, start, spent, reserved] = (await stack.redis.hget(key, 'bud'))!.split(' ');
+  t.true(Number(spent) > 0);
+  await stack.redis.hset(key, 'bud', [amount, period, start, Number(spent) + 1, reserved].join(' '));
+  const differences = await findDifferences(stack, account.id);
+  t.deepEqual(
+    differences.map(({ check }) => check),
+    ['spent of the monthly budget'],
+  );
 });
