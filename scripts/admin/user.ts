@@ -1,4 +1,3 @@
-import { normalizeEmail } from '../../shared/encoding/email-address.ts';
 import { describeUser, describeUserInFull } from '../../shared/admin/show-user.ts';
 import {
   banUser,

@@ -1,5 +1,5 @@
 import type { NewAuditEvent } from '../account-area/audit-store.ts';
-import { normalizeEmail } from '../account-area/email-address.ts';
+import { normalizeEmail } from '../encoding/email-address.ts';
 import { MailQueue } from '../account-area/mail-queue.ts';
 import { isNotifiedByMail } from '../account-area/queue-notice.ts';
 import { recordAction } from '../account-area/record-action.ts';
