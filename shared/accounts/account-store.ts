@@ -33,10 +33,6 @@ export interface AccountDocument extends AccountSettings {
   readonly balanceNano: bigint;
   readonly totalAddedNano: bigint;
   readonly freeRequests: number;
-  /** What operators know it by. Absent if never set. */
-  readonly name?: string | null;
-  readonly email?: string | null;
-  readonly note?: string | null;
   /** How many rows the account has in the request log and in the refill log. Each number is also the ordinal of the latest one. */
   readonly charges: number;
   readonly codes: number;
