@@ -51,9 +51,17 @@ export function encodeFacts(facts: RequestFacts): string {
 
 export function decodeFacts(payload: Buffer): RequestFacts {
   const encoded = JSON.parse(payload.toString()) as Encoded;
-  const [upstream, attempts, queueWaitMs, upstreamMs, promptTokens, cachedTokens] = encoded;
-  const [, , , , , , completionTokens, reasoningTokens, costNano, isFree] = encoded;
-  const tokens = { promptTokens, cachedTokens, completionTokens, reasoningTokens };
-  const calls = { upstream, attempts, queueWaitMs, upstreamMs };
-  return { ...calls, ...tokens, costNano: BigInt(costNano), isFree: isFree === 1 };
+  // Destructuring would iterate over the array, which takes several times as long.
+  return {
+    upstream: encoded[0],
+    attempts: encoded[1],
+    queueWaitMs: encoded[2],
+    upstreamMs: encoded[3],
+    promptTokens: encoded[4],
+    cachedTokens: encoded[5],
+    completionTokens: encoded[6],
+    reasoningTokens: encoded[7],
+    costNano: BigInt(encoded[8]),
+    isFree: encoded[9] === 1,
+  };
 }
