@@ -6,6 +6,11 @@ export interface RefusedKey {
   /** Identifies the key where the key itself must not appear. */
   readonly fingerprint: string;
   readonly reason: string;
+  /** How many keys of the upstream are not refused, of how many. */
+  readonly usableKeys: number;
+  readonly keys: number;
+  /** Models that have no other key or route: all their candidates are refused. */
+  readonly deadModels: readonly string[];
 }
 
 /** What a process reads about the stores and the workers. Null: it could not be read. */

@@ -132,11 +132,22 @@ test('a ledger with half of what admission allows is behind, however young its e
   t.true(find('ledger_behind').isOn);
 });
 
+test('without any worker, the ledger is not a problem of its own', async (t) => {
+  const { look, find } = setUp(t);
+  const queues = new Map([['chat' as QueueName, { isServed: false, faults: 0 }]]);
+  const behind = { ledger: { entries: 1, maxShardEntries: 1, oldestMs: 61_000 } };
+  for (let i = 0; i < 3; i++) await look({ ...behind, queues });
+  t.false(find('ledger_behind').isOn);
+  for (let i = 0; i < 3; i++) await look(behind);
+  t.true(find('ledger_behind').isOn);
+});
+
 test('each refused key has lines of its own, which name its upstream and fingerprint, and ends a minute late', async (t) => {
   const { look, find, lines, readMetric } = setUp(t);
   const reason = 'refused with 401';
-  const first = { upstream: 'vendor', fingerprint: 'aaa', reason };
-  const second = { upstream: 'vendor', fingerprint: 'bbb', reason };
+  const left = { usableKeys: 1, keys: 3, deadModels: [] };
+  const first = { upstream: 'vendor', fingerprint: 'aaa', reason, ...left };
+  const second = { upstream: 'vendor', fingerprint: 'bbb', reason, ...left };
   await look({ refusedKeys: [first] });
   await look({ refusedKeys: [first, second] });
   await look({ refusedKeys: [first, second] });

@@ -22,6 +22,15 @@ const down = (changes: Partial<SystemReading>): [status: string, isServing: bool
   return [health.status, isServing, ...names];
 };
 
+const refusedKey = {
+  upstream: 'vendor',
+  fingerprint: 'aaa',
+  reason: 'refused with 401',
+  usableKeys: 1,
+  keys: 2,
+  deadModels: [],
+};
+
 test('each problem is a check that is down, and without Redis the service is', (t) => {
   t.deepEqual(down({}), ['ok', true]);
   t.deepEqual(down({ isMongoUp: false }), ['degraded', true, 'mongodb']);
@@ -37,15 +46,20 @@ test('each problem is a check that is down, and without Redis the service is', (
   t.deepEqual(down({ memory }), ['ok', true]);
   for (const wrong of [{ usedShare: 0.91 }, { isRefusing: true }, { evictionPolicy: 'allkeys-lru' }])
     t.deepEqual(down({ memory: { ...memory, ...wrong } }), ['degraded', true, 'redis_memory']);
-  const refusedKeys = [{ upstream: 'vendor', fingerprint: 'aaa', reason: 'refused with 401' }];
-  t.deepEqual(down({ refusedKeys }), ['degraded', true, 'upstreams']);
+  t.deepEqual(down({ refusedKeys: [refusedKey] }), ['degraded', true, 'upstreams']);
+  // A model that nothing else serves.
+  t.deepEqual(down({ refusedKeys: [{ ...refusedKey, deadModels: ['chat'] }] }), [
+    'degraded',
+    false,
+    'upstreams',
+  ]);
   const unread = { isRedisUp: false, memory: null, queues: null, ledger: null, refusedKeys: null };
   t.deepEqual(down(unread), ['down', false, 'redis', 'workers', 'ledger', 'redis_memory', 'upstreams']);
 });
 
 test('health names no vendor and no key', (t) => {
-  const refusedKeys = [{ upstream: 'vendor', fingerprint: 'aaa', reason: 'refused with 401' }];
-  t.notRegex(JSON.stringify(describeHealth({ ...healthy, refusedKeys }, expecting)), /vendor|aaa|401/);
+  const refusedKeys = [{ ...refusedKey, deadModels: ['chat-model'] }];
+  t.notRegex(JSON.stringify(describeHealth({ ...healthy, refusedKeys }, expecting)), /vendor|aaa|401|model/);
 });
 
 test('if workers are started on demand, their absence does not degrade the service, but requests are not served', (t) => {

@@ -68,7 +68,7 @@ test.serial('a key counts as refused while all accounts wait for it for that rea
   });
   const { refusedKeys } = await read();
   t.is(refusedKeys?.length, 1);
-  t.like(refusedKeys![0], { upstream: 'vendor', fingerprint });
+  t.like(refusedKeys![0], { upstream: 'vendor', fingerprint, usableKeys: 1, keys: 2, deadModels: [] });
 });
 
 testOnOneRedis(test.serial)('the memory of Redis counts with its limit and its policy', async (t) => {
