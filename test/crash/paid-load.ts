@@ -97,7 +97,10 @@ export class PaidLoad extends CallerLoad {
       const text = await response.text();
       if (response.status !== 200) return String(response.status);
       const usage = readUsage(text, body['stream'] === true);
-      if (usage === null) return 'cut';
+      if (usage === null) {
+        this.cuts.push(`${path} of ${String(body['model'])} at ${url}: ${text.slice(-700)}`);
+        return 'cut';
+      }
       const requestId = response.headers.get('x-request-id') ?? '';
       if (this.#requestIds.has(requestId)) this.problems.push(`${requestId} was given to two requests`);
       this.#requestIds.add(requestId);
@@ -111,7 +114,11 @@ export class PaidLoad extends CallerLoad {
     } catch (error) {
       if ((error as Error).name === 'TimeoutError')
         this.problems.push(`${path} of ${String(body['model'])} got no response in ${responseTimeoutMs} ms`);
-      return outcomeOf(error);
+      const outcome = outcomeOf(error);
+      const { message, cause } = error as Error;
+      if (outcome === 'cut')
+        this.cuts.push(`${path} of ${String(body['model'])} at ${url}: ${message}: ${String(cause)}`);
+      return outcome;
     }
   }
 }
