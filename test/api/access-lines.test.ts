@@ -20,6 +20,8 @@ models:
     context: 8192
     pricing: { type: tokens, prompt: 100, completion: 200 }
     routes: [{ upstream: vendor, model: chat }]
+  - { id: embed, type: embedding, context: 8192, dimensions: { default: 4 }, pricing: { in_cost_per_million: 100 }, routes: [{ upstream: vendor, model: embed }] }
+  - { id: image, type: image, context: 9, pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: vendor, model: image }] }
 `;
 
 const body = {
@@ -197,6 +199,18 @@ test('the line of a request that failed says why, at level warn; callers do not 
   t.is(upstream, undefined);
   t.regex(String(reason), /^vendor is on cooldown.*: refused with 401 \(invalid_api_key\)$/);
   t.false(lines.some(({ msg }) => msg === 'request failed'));
+});
+
+test('requests of every kind say why they failed', async (t) => {
+  const refusal = { error: { message: 'out of order' } };
+  const { stack, account, nextAccess } = await setUp(t, () => new ScriptedRefusal(404, refusal));
+  for (const [path, request] of [
+    ['/v1/embeddings', { model: 'embed', input: 'hello' }],
+    ['/v1/images/generations', { model: 'image', prompt: 'a cat' }],
+  ] as const) {
+    t.is((await stack.post(path, account.apiKey, request)).status, 502, path);
+    t.like(await nextAccess(path), { outcome: 'failed', upstream: 'vendor', reason: 'out of order' });
+  }
 });
 
 test('a durable job that failed says why in its line', async (t) => {
