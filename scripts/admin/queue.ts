@@ -1,4 +1,5 @@
-import { bullQueues, queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { bullQueues, queueNames, queueOfModel, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { openBullQueue } from '../../shared/work/queue/open-bull-queue.ts';
 import type { Demand, WorkDemand } from '../../shared/work/demand/demand.ts';
@@ -87,11 +88,21 @@ async function drain(context: AdminContext): Promise<unknown> {
 async function showStatus(context: AdminContext): Promise<unknown> {
   return await withCatalog(context, async (catalog) => {
     const demand = await readDemand({ redis: context.redis, catalog });
+    const inUse = new Set(catalog.current.models.map(({ type }) => queueOfModel(type)));
+    for (const queue of inUse) if (demand.queues[queue].workers === 0) warnOfAbsence(context, queue);
     const described = queueNames.map(
       async (queue) => [queue, await describeQueue(context, demand, queue)] as const,
     );
     return Object.fromEntries(await Promise.all(described));
   });
+}
+
+function warnOfAbsence({ warn }: AdminContext, queue: QueueName): void {
+  const seconds = liveness.queue.unservedMs / 1_000;
+  warn(
+    `No worker takes ${queue} requests. Callers get a 503 after ${seconds} s, and the next worker discards what they ` +
+      'leave in the queue, without a charge. Durable jobs and batches wait for a worker.',
+  );
 }
 
 /**

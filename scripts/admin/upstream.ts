@@ -1,5 +1,6 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
+import { readDemand } from '../../shared/work/demand/read-demand.ts';
 import {
   readCandidates,
   RouteStateStore,
@@ -7,13 +8,17 @@ import {
 } from '../../shared/routing/route-state-store.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
-import { describeStop } from './describe-stop.ts';
+import { describePartialStop, describeStop } from './describe-stop.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const upstreamVerbs: Record<string, AdminVerb> = {
   list: {
     usage: '',
-    help: 'lists the routes and keys of all models, their calls, and why any of them is not called',
+    help:
+      'lists the routes and keys of all models, and why any of them is not called. succeeded, failed and rate_limited ' +
+      'are calls of the route, with all of its keys, that ended within the last 30 s; calls are those of the upstream ' +
+      'that run now, of max_calls; waiting_for_slot are requests, jobs and lines of the model that wait for a slot of ' +
+      'any of its routes. A key is shown by its fingerprint: printf %s KEY | sha256sum | cut -c1-12',
     positionals: 0,
     options: [],
     run: listUpstreams,
@@ -73,12 +78,18 @@ async function describeCandidates(
 ): Promise<object[]> {
   const store = new RouteStateStore(redis);
   const nowMs = Date.now();
+  const { work } = await readDemand({ redis, catalog });
+  const countWaiting = ({ id }: CatalogModel): number =>
+    work.reduce((sum, one) => (one.model === id ? sum + one.waitingForSlot : sum), 0);
   const rows = await Promise.all(
     catalog.current.models.map(async (model) => {
       const routes = model.routes.filter((route) => upstream === null || route.upstream.name === upstream);
       const candidates = await readCandidates(store, routes, nowMs);
       return candidates.map(({ candidate, state }) =>
-        describeCandidate(model, catalog.isDisabled(model), candidate, state),
+        describeCandidate(model, candidate, state, {
+          isDisabled: catalog.isDisabled(model),
+          waitingForSlot: countWaiting(model),
+        }),
       );
     }),
   );
@@ -87,9 +98,9 @@ async function describeCandidates(
 
 function describeCandidate(
   model: CatalogModel,
-  isDisabled: boolean,
   { route, apiKey, fingerprint }: RouteCandidate,
   state: CandidateState,
+  { isDisabled, waitingForSlot }: { readonly isDisabled: boolean; readonly waitingForSlot: number },
 ): object {
   const { upstream } = route;
   // Never show the key itself. Show its position in the catalog and its name in the logs.
@@ -102,15 +113,7 @@ function describeCandidate(
     upstream: upstream.name,
     upstream_model: route.model,
     key: apiKey === null ? null : `${position} (${unsetKey ?? fingerprint})`,
-    not_called: isDisabled ? disabled : (describeStop(state) ?? unsetKey),
-    set_aside:
-      state.cooldown === null
-        ? null
-        : {
-            seconds: Math.ceil(state.cooldown.forMs / 1_000),
-            because: state.cooldown.reason,
-            for: state.cooldown.isForAll ? 'all' : 'accounts whose requests were rejected',
-          },
+    not_called: isDisabled ? disabled : (describeStop(state) ?? unsetKey ?? describePartialStop(state)),
     breaker: state.breaker,
     failed_accounts: state.failedAccounts,
     pause_seconds: Math.ceil(state.pauseMs / 1_000),
@@ -119,5 +122,6 @@ function describeCandidate(
     rate_limited: state.rateLimited,
     calls: state.calls,
     max_calls: upstream.maxConcurrency,
+    waiting_for_slot: waitingForSlot,
   };
 }

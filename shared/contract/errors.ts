@@ -62,6 +62,8 @@ export interface AppErrorDetails {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The id of the request that failed, if it may have been charged nevertheless. */
   readonly possiblyChargedId?: string | undefined;
+  /** Why it happened, for the log alone. By default the message of the cause. */
+  readonly reason?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -108,6 +110,15 @@ export class AppError extends Error {
   /** The kind of the error's code and status. */
   get kind(): ErrorKind {
     return errorKind(this.code, this.status);
+  }
+
+  /** Why it happened, for the log: callers do not see it. Null if nothing is known beyond the code. */
+  get reason(): string | null {
+    const { reason, cause } = this.#details;
+    if (reason !== undefined) return reason;
+    if (cause instanceof AppError) return cause.reason;
+    if (cause instanceof Error) return cause.message;
+    return this.message === this.kind.en ? null : this.message;
   }
 
   /** The first invalid field, such as `messages.0.role`. */

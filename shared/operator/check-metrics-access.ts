@@ -30,6 +30,8 @@ export function checkMetricsAccess(
     if (hasBearerToken(headers.authorization ?? '', metricsToken)) return;
     throw new AppError('invalid_api_key', {
       message: 'The metrics token is missing or wrong. Send it as "Authorization: Bearer <METRICS_TOKEN>".',
+      messageRu:
+        'Токен метрик не указан или неверен. Передайте его в заголовке «Authorization: Bearer <METRICS_TOKEN>».',
       headers: { 'www-authenticate': 'Bearer realm="metrics"' },
     });
   }
@@ -42,5 +44,7 @@ export function checkMetricsAccess(
   throw new AppError('forbidden', {
     message:
       'Without a METRICS_TOKEN, only connections of the same machine may read the metrics. Set METRICS_TOKEN, and send it as "Authorization: Bearer <METRICS_TOKEN>".',
+    messageRu:
+      'Без METRICS_TOKEN метрики доступны только с этой же машины. Задайте METRICS_TOKEN и передавайте его в заголовке «Authorization: Bearer <METRICS_TOKEN>».',
   });
 }

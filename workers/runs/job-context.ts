@@ -10,6 +10,7 @@ import type { ResponseStore } from '../../shared/work/replies/response-store.ts'
 import type { ErrorPayload } from '../../shared/work/replies/error-payload.ts';
 import type { ReplyWriter } from '../replies/reply-writer.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
+import { shorten } from '../../shared/platform/runtime/shorten.ts';
 import type { EndedWork } from '../reporting/ended-work.ts';
 import type { Faults } from '../reporting/faults.ts';
 import type { Tracing } from '../../shared/platform/tracing/tracing.ts';
@@ -222,6 +223,12 @@ export function describeFailure(error: unknown): ErrorPayload {
   }
   if (error instanceof CallerGone) return { code: 'job_cancelled', message: describeCaller(error) };
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
+}
+
+/** Returns why a request failed, for the log. Null if the request itself was wrong, or a line of its own says more. */
+export function findFailureReason(error: unknown): string | null {
+  if (!(error instanceof AppError) || error.status < 500 || error.code === 'internal_error') return null;
+  return error.reason === null ? null : shorten(error.reason);
 }
 
 function describeCaller(error: CallerGone): string {

@@ -27,7 +27,10 @@ export class RunFacts implements CallObserver {
     this.#upstreamMs += durationMs;
   }
 
-  describe({ usage, reasoningTokens = 0 }: RequestOutcome, { costNano, free }: Receipt): RequestFacts {
+  describe(
+    { usage, reasoningTokens = 0, reason = null }: RequestOutcome,
+    { costNano, free }: Receipt,
+  ): RequestFacts {
     return {
       upstream: this.#upstream,
       attempts: this.#attempts,
@@ -39,6 +42,7 @@ export class RunFacts implements CallObserver {
       reasoningTokens,
       costNano,
       isFree: free,
+      reason,
     };
   }
 }

@@ -68,21 +68,26 @@ export interface Access {
 /** What programs ask every few seconds. Their successes would hide everything else. */
 const routine: ReadonlySet<string> = new Set(['getLiveness', 'getReadiness', 'getMetrics', 'getDemand']);
 
-/** Writes the access log line of a response. It contains no text of the caller beyond its path, method and field names. */
-export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): void {
+/**
+ * Writes the access log line of a response, at level `warn` if the request failed. It contains no text of the caller
+ * beyond its path, method and field names.
+ */
+export function logAccess(log: Pick<Logger, 'warn' | 'info' | 'debug'>, access: Access): void {
   const { response, operation } = access;
   const status = findFinalStatus(response);
+  const outcome = findOutcome(response);
   // Spread conditions would take most of the time of a line.
   const line: Record<string, unknown> = {
     requestId: access.requestId,
     method: access.method === null ? null : shorten(access.method),
     path: access.path === null ? null : shorten(access.path),
     status,
-    outcome: findOutcome(response),
+    outcome,
     durationMs: Math.round(access.durationMs),
   };
   if (response.isBroken === true) line['sentStatus'] = response.status;
-  if (access.reason !== undefined) line['reason'] = access.reason;
+  const reason = access.reason ?? (outcome === 'failed' ? findReason(response.error) : null);
+  if (reason !== null) line['reason'] = reason;
   if (response.error !== undefined) describeError(response.error, line);
   if (access.accountId !== undefined) line['accountId'] = access.accountId;
   if (access.model !== undefined) line['model'] = access.model;
@@ -91,7 +96,13 @@ export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): 
   if (access.isReplay === true) line['isReplay'] = true;
   if (access.traceId !== undefined) line['traceId'] = access.traceId;
   const isRoutine = operation !== undefined && routine.has(operation.operationId) && status === 200;
-  log[isRoutine ? 'debug' : 'info'](line, 'request');
+  log[outcome === 'failed' ? 'warn' : isRoutine ? 'debug' : 'info'](line, 'request');
+}
+
+/** A fault of ours has a line of its own, with the stack. The worker's reason, which is known better, replaces this one. */
+function findReason(error: AppError | undefined): string | null {
+  if (error === undefined || error.code === 'internal_error' || error.reason === null) return null;
+  return shorten(error.reason);
 }
 
 function describeError({ code, param }: AppError, line: Record<string, unknown>): void {

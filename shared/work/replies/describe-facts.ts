@@ -17,4 +17,5 @@ export function describeFacts(facts: RequestFacts, line: Record<string, unknown>
   // In roubles.
   line['cost'] = Number(formatRub(facts.costNano));
   if (facts.isFree) line['isFree'] = true;
+  if (facts.reason !== null) line['reason'] = facts.reason;
 }

@@ -17,6 +17,8 @@ export interface RequestFacts {
   readonly costNano: bigint;
   /** Whether it was one of the account's free requests. */
   readonly isFree: boolean;
+  /** Why it failed, for the log; null on success, and if the request itself was wrong. */
+  readonly reason: string | null;
 }
 
 type Encoded = readonly [
@@ -30,6 +32,8 @@ type Encoded = readonly [
   reasoningTokens: number,
   costNano: string,
   isFree: 0 | 1,
+  /** Workers of earlier versions leave it out. */
+  reason?: string | null,
 ];
 
 /** Encodes the payload of a `facts` frame. */
@@ -45,6 +49,7 @@ export function encodeFacts(facts: RequestFacts): string {
     facts.reasoningTokens,
     facts.costNano.toString(),
     facts.isFree ? 1 : 0,
+    facts.reason,
   ];
   return JSON.stringify(encoded);
 }
@@ -63,5 +68,6 @@ export function decodeFacts(payload: Buffer): RequestFacts {
     reasoningTokens: encoded[7],
     costNano: BigInt(encoded[8]),
     isFree: encoded[9] === 1,
+    reason: encoded[10] ?? null,
   };
 }
