@@ -55,6 +55,8 @@ export class AlertSender {
   readonly #unsaved = new Set<string>();
   readonly #sending = new Map<string, Promise<void>>();
   readonly #retryAtMs = new Map<string, number>();
+  /** Beginnings that the interval holds back. */
+  readonly #heldBack = new Set<string>();
   readonly #stopping = new AbortController();
   #claimedAtMs: number;
   #isUpdating = false;
@@ -123,6 +125,7 @@ export class AlertSender {
     if (this.#sending.has(id) || nowMs < (this.#retryAtMs.get(id) ?? 0)) return;
     const sent = this.#sent.get(id) ?? neverSent;
     const due = findDue(isOn, sent, nowMs, this.#intervalMs);
+    this.#noteHeldBack(concern, sent, due);
     if (due === null) return;
     const isBegin = due === 'begin';
     const alert = isBegin ? describeBegin(concern, sinceMs ?? nowMs) : describeEnd(concern, sent.sinceMs);
@@ -132,6 +135,18 @@ export class AlertSender {
     const sending = this.#send(id, alert, record).finally(() => this.#sending.delete(id));
     this.#sending.set(id, sending);
     runInBackground(sending, 'sending an alert', this.#log);
+  }
+
+  /** Says once that operators are not told of a beginning before the interval is over. */
+  #noteHeldBack({ id, name, isOn }: Concern, sent: SentRecord, due: 'begin' | 'end' | null): void {
+    if (isOn !== true || sent.isOn || due !== null) {
+      this.#heldBack.delete(id);
+      return;
+    }
+    if (this.#heldBack.has(id)) return;
+    this.#heldBack.add(id);
+    const until = new Date(sent.beganAtMs + this.#intervalMs).toISOString();
+    this.#log.warn({ condition: name, until }, 'alert held back: its last one is too recent');
   }
 
   async #send(id: string, alert: Alert, record: SentRecord): Promise<void> {

@@ -66,8 +66,9 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
   no_workers: {
     title: ({ subjects }) => `no worker for ${queues(subjects)}`,
     advice:
-      'Callers of its models get a 503, and jobs wait. Start a worker (npm run worker), or look at the logs of those ' +
-      'that run: they say why they take no work. "admin queue status" shows how much waits.',
+      'Callers of its models get a 503, and jobs wait. If Redis has no memory left, that is the reason: see that alert ' +
+      'first. Otherwise start a worker (npm run worker), and end those that hang: their /livez does not answer. "admin queue ' +
+      'status" shows how much waits.',
     end: 'each queue has a worker again',
   },
   worker_faults: {
@@ -124,7 +125,7 @@ function describeRefusedKey({ key, fields }: About): string {
       : `Nothing else serves ${deadModels}: callers get a 502.`;
   return (
     `It is the key ${fingerprint}, ${reason}. ${upstream} has ${usableKeys} of ${keys} keys left. ${effect} Check whether the ` +
-    'key is valid, has credit and may use the model. It is tried again later; after you have fixed it, ' +
+    'key is valid, has credit and may use the model. It is tried again every ten minutes; after you have fixed it, ' +
     `"admin upstream reset ${upstream}" uses it at once.`
   );
 }

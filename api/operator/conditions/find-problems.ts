@@ -49,6 +49,7 @@ export function findProblems(
       memory &&
       problemIf(isMemoryFull(memory), {
         usedPercent: Math.round((memory.usedShare ?? 0) * 100),
+        ...memory.used,
         refusesWrites: String(memory.isRefusing),
       }),
     redis_evicts:

@@ -28,6 +28,8 @@ export interface SystemReading {
 export interface MemoryReading {
   /** The part of its memory that is in use, from 0 to 1; null if it has no limit. */
   readonly usedShare: number | null;
+  /** How much that is, of how much; null if it has no limit. */
+  readonly used: { readonly usedBytes: number; readonly maxBytes: number } | null;
   /** Whether it has refused commands since the last reading. */
   readonly isRefusing: boolean;
   /** The policy by which it deletes keys; null if it deletes none. */

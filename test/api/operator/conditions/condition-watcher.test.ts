@@ -12,7 +12,7 @@ const healthy: SystemReading = {
   isRedisUp: true,
   isMongoUp: true,
   isStorageUp: true,
-  memory: { usedShare: 0.1, isRefusing: false, evictionPolicy: null },
+  memory: { usedShare: 0.1, used: { usedBytes: 1, maxBytes: 10 }, isRefusing: false, evictionPolicy: null },
   queues: new Map([['chat' as QueueName, { isServed: true, faults: 0 }]]),
   ledger: { entries: 0, maxShardEntries: 0, oldestMs: 0 },
   refusedKeys: [],
@@ -63,7 +63,14 @@ function setUp(t: ExecutionContext): Setup {
   };
 }
 
-const full = { memory: { usedShare: 0.95, isRefusing: false, evictionPolicy: null } };
+const full = {
+  memory: {
+    usedShare: 0.95,
+    used: { usedBytes: 95, maxBytes: 100 },
+    isRefusing: false,
+    evictionPolicy: null,
+  },
+};
 
 test('a condition begins with the second reading in a row, ends likewise, and each is one log line', async (t) => {
   const { look, find, lines, readMetric } = setUp(t);

@@ -10,7 +10,7 @@ const healthy: SystemReading = {
   isRedisUp: true,
   isMongoUp: true,
   isStorageUp: true,
-  memory: { usedShare: null, isRefusing: false, evictionPolicy: null },
+  memory: { usedShare: null, used: null, isRefusing: false, evictionPolicy: null },
   queues: served(),
   ledger: { entries: 5, maxShardEntries: 2, oldestMs: 900 },
   refusedKeys: [],
@@ -42,7 +42,7 @@ test('each problem is a check that is down, and without Redis the service is', (
     true,
     'ledger',
   ]);
-  const memory = { usedShare: 0.5, isRefusing: false, evictionPolicy: null };
+  const memory = { usedShare: 0.5, used: null, isRefusing: false, evictionPolicy: null };
   t.deepEqual(down({ memory }), ['ok', true]);
   for (const wrong of [{ usedShare: 0.91 }, { isRefusing: true }, { evictionPolicy: 'allkeys-lru' }])
     t.deepEqual(down({ memory: { ...memory, ...wrong } }), ['degraded', true, 'redis_memory']);
