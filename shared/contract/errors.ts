@@ -1,6 +1,7 @@
 // decision 0005
 import { errorKinds, type ErrorCode, type ErrorKind } from './error-kinds.ts';
 import { httpStatusErrors } from './http-status-errors.ts';
+import { shorten } from '../platform/runtime/shorten.ts';
 
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(errorKinds, value);
@@ -65,6 +66,11 @@ export interface AppErrorDetails {
   /** Why it happened, for the log alone. By default the message of the cause. */
   readonly reason?: string | undefined;
   readonly cause?: unknown;
+}
+
+/** The reason of a failure for a log line. Null if none is known, or if it is an internal error, which is logged with its stack. */
+export function toLogReason({ code, reason }: Pick<AppError, 'code' | 'reason'>): string | null {
+  return code === 'internal_error' || reason === null ? null : shorten(reason);
 }
 
 /**

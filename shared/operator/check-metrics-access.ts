@@ -36,7 +36,8 @@ export function checkMetricsAccess(
     });
   }
   const isProxied = trustProxy || proxyHeaders.some((name) => headers[name] !== undefined);
-  // A page of another site can connect to this machine, under a name of its own or, if CORS_ORIGINS allows it, as itself.
+  // A page of another site that runs in a browser on this machine can also connect to it: through a host name of its own,
+  // or, if CORS_ORIGINS allows its origin, directly.
   const host = (headers.host ?? '').replace(/:\d*$/, '');
   const isOfPage = headers.origin !== undefined;
   if (!isProxied && !isOfPage && isLoopbackHost(host) && isLoopbackAddress(socket.remoteAddress ?? ''))

@@ -15,8 +15,6 @@ const defaultPauseMs = 150;
 export abstract class CallerLoad {
   /** Counts by response status; `refused` or `reset` if no process accepted it, `cut` if the connection or stream broke. */
   readonly outcomes = new Map<string, number>();
-  /** How calls were cut. */
-  readonly cuts: string[] = [];
   /** Problems not caused by the death of a process. */
   readonly problems: string[] = [];
   protected readonly options: LoadOptions;

@@ -69,6 +69,8 @@ const refusedPauseMs = 100;
 /** Callers that send one request after another, record what they were billed, and retry after any failure. */
 export class PaidLoad extends CallerLoad {
   readonly receipts: Receipt[] = [];
+  /** How calls were cut. */
+  readonly cuts: string[] = [];
   readonly #requestIds = new Set<string>();
 
   protected override listCallers(): (() => Promise<void>)[] {

@@ -1,6 +1,6 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { errorKinds, type ErrorCode } from '../../shared/contract/error-kinds.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, toLogReason } from '../../shared/contract/errors.ts';
 import type { FinishDeps, Receipt, RequestOutcome } from '../../shared/work/settlement/finish-request.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { PayloadStore } from '../../shared/work/queue/payload-store.ts';
@@ -10,7 +10,6 @@ import type { ResponseStore } from '../../shared/work/replies/response-store.ts'
 import type { ErrorPayload } from '../../shared/work/replies/error-payload.ts';
 import type { ReplyWriter } from '../replies/reply-writer.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
-import { shorten } from '../../shared/platform/runtime/shorten.ts';
 import type { EndedWork } from '../reporting/ended-work.ts';
 import type { Faults } from '../reporting/faults.ts';
 import type { Tracing } from '../../shared/platform/tracing/tracing.ts';
@@ -225,10 +224,9 @@ export function describeFailure(error: unknown): ErrorPayload {
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
 }
 
-/** Returns why a request failed, for the log. Null if the request itself was wrong, or a line of its own says more. */
+/** Returns why a request failed, for the log. Null if the request itself was wrong. */
 export function findFailureReason(error: unknown): string | null {
-  if (!(error instanceof AppError) || error.status < 500 || error.code === 'internal_error') return null;
-  return error.reason === null ? null : shorten(error.reason);
+  return error instanceof AppError && error.status >= 500 ? toLogReason(error) : null;
 }
 
 function describeCaller(error: CallerGone): string {

@@ -1,4 +1,4 @@
-import type { AppError } from '../../../shared/contract/errors.ts';
+import { toLogReason, type AppError } from '../../../shared/contract/errors.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
@@ -86,9 +86,11 @@ export function logAccess(log: Pick<Logger, 'warn' | 'info' | 'debug'>, access: 
     durationMs: Math.round(access.durationMs),
   };
   if (response.isBroken === true) line['sentStatus'] = response.status;
-  const reason = access.reason ?? (outcome === 'failed' ? findReason(response.error) : null);
+  const { error } = response;
+  // If the worker has sent a reason, it replaces this one.
+  const reason = access.reason ?? (outcome === 'failed' && error !== undefined ? toLogReason(error) : null);
   if (reason !== null) line['reason'] = reason;
-  if (response.error !== undefined) describeError(response.error, line);
+  if (error !== undefined) describeError(error, line);
   if (access.accountId !== undefined) line['accountId'] = access.accountId;
   if (access.model !== undefined) line['model'] = access.model;
   if (access.firstOutputMs !== undefined) line['firstTokenMs'] = Math.round(access.firstOutputMs);
@@ -97,12 +99,6 @@ export function logAccess(log: Pick<Logger, 'warn' | 'info' | 'debug'>, access: 
   if (access.traceId !== undefined) line['traceId'] = access.traceId;
   const isRoutine = operation !== undefined && routine.has(operation.operationId) && status === 200;
   log[outcome === 'failed' ? 'warn' : isRoutine ? 'debug' : 'info'](line, 'request');
-}
-
-/** A fault of ours has a line of its own, with the stack. The worker's reason, which is known better, replaces this one. */
-function findReason(error: AppError | undefined): string | null {
-  if (error === undefined || error.code === 'internal_error' || error.reason === null) return null;
-  return shorten(error.reason);
 }
 
 function describeError({ code, param }: AppError, line: Record<string, unknown>): void {

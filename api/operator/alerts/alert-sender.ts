@@ -36,7 +36,8 @@ export interface AlertSenderOptions {
  * own alerts, and remembers them by itself.
  */
 const ownName: ConditionName = 'redis_unreachable';
-const isOwn = (name: ConditionName): boolean => name === ownName;
+/** @param id of an alert, or the name of its condition, which are the same for this one */
+const isOwn = (id: string): boolean => id === ownName;
 
 /**
  * Tells operators which conditions begin and end. The process that holds the lease sends, and Redis remembers what was
@@ -111,7 +112,7 @@ export class AlertSender {
     this.#claimedAtMs = this.#nowMs();
     for (const [id, record] of claim.sent) {
       // It may have been read before this process stored its own, or Redis may have lost that.
-      if (id === ownName || isNewer(this.#sent.get(id), record)) continue;
+      if (isOwn(id) || isNewer(this.#sent.get(id), record)) continue;
       this.#sent.set(id, record);
       this.#unsaved.delete(id);
     }

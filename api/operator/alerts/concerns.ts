@@ -19,12 +19,12 @@ export interface Concern {
 }
 
 /**
- * Conditions of which each problem has an alert of its own: one refused key may be nothing that callers notice, and the
- * next one the end of a model.
+ * Conditions with a separate alert for each problem: callers may not notice one refused key, while the next one may have
+ * been the last for a model.
  */
 const byProblem: ReadonlySet<ConditionName> = new Set(['upstream_key_refused']);
 
-/** Lists what a condition's alerts are about: what is wrong now, and what operators were told is wrong. */
+/** Lists what the alerts of a condition are about: what is wrong now, and what operators still believe is wrong. */
 export function listConcerns(condition: Condition, sent: SentAlerts): Concern[] {
   const { name, isOn, sinceMs, subjects, problems } = condition;
   if (!byProblem.has(name)) return [{ id: name, name, isOn, sinceMs, subjects, key: '', fields: {} }];

@@ -61,12 +61,12 @@ export class ConditionBoard {
     return [...this.#entryOf(name).problems.keys()];
   }
 
-  begin({ name, key }: ProblemId, { subject, sinceMs, labels, fields }: ProblemDetails): void {
+  begin({ name, key }: ProblemId, details: ProblemDetails): void {
     const entry = this.#entryOf(name);
     entry.isKnown = true;
     if (entry.problems.has(key)) return;
-    entry.problems.set(key, { subject, sinceMs, labels, fields });
-    this.#log.error({ condition: name, ...labels, ...fields }, conditionLines[name].begin);
+    entry.problems.set(key, details);
+    this.#log.error({ condition: name, ...details.labels, ...details.fields }, conditionLines[name].begin);
   }
 
   /** @param line the log line, if it is not the condition's own */
