@@ -6,6 +6,7 @@ import { ConfigError } from '../shared/platform/runtime/config-error.ts';
 import { loadConfig, readLogFormat } from '../shared/platform/config/config.ts';
 import { runProcess } from '../shared/platform/runtime/lifecycle.ts';
 import { createLogger } from '../shared/platform/runtime/logger.ts';
+import { watchPauses } from '../shared/platform/runtime/watch-pauses.ts';
 import type { WorkerOptions } from './worker.ts';
 
 /** Interactive chats mostly wait on sockets, so they are cheap. Vendors' limits apply long before this one. */
@@ -50,6 +51,7 @@ const start = async () => {
   const options = readOptions(process.argv.slice(2));
   const config = loadConfig(process.env);
   const log = createLogger('worker', config.logLevel, config.logFormat);
+  watchPauses(log);
   // Node opens all modules of one import at the same time. Importing them in stages lets the process start with a limit of
   // 256 open files.
   await import('../shared/stores/open-stores.ts');

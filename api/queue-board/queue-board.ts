@@ -111,6 +111,8 @@ function authenticate(adminToken: string, wrongTokens: QueueBoardOptions['wrongT
       throw new AppError('invalid_api_key', {
         message:
           'The admin token is missing or wrong. Send it as "Authorization: Bearer <ADMIN_TOKEN>", or sign in with any user name and the token as the password.',
+        messageRu:
+          'Токен администратора не указан или неверен. Передайте его в заголовке «Authorization: Bearer <ADMIN_TOKEN>» или войдите с любым именем и этим токеном в качестве пароля.',
         headers: { 'www-authenticate': 'Basic realm="model-gateway for operators", charset="UTF-8"' },
       });
     }

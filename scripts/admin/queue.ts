@@ -1,5 +1,6 @@
 import { describeQueues, drainQueue } from '../../shared/admin/queues.ts';
-import { queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { liveness } from '../../shared/platform/redis/liveness.ts';
+import { queueNames, queueOfModel, type QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { listFailedJobs } from './failed-jobs.ts';
 import { endProgress, showProgress } from './progress.ts';
@@ -66,5 +67,18 @@ async function drain(context: AdminContext): Promise<unknown> {
 }
 
 async function showStatus(context: AdminContext): Promise<unknown> {
-  return await withCatalog(context, (catalog) => describeQueues(context, catalog));
+  return await withCatalog(context, async (catalog) => {
+    const queues = await describeQueues(context, catalog);
+    const inUse = new Set(catalog.current.models.map(({ type }) => queueOfModel(type)));
+    for (const queue of inUse) if (queues[queue].workers === 0) warnOfAbsence(context, queue);
+    return queues;
+  });
+}
+
+function warnOfAbsence({ warn }: AdminContext, queue: QueueName): void {
+  const seconds = liveness.queue.unservedMs / 1_000;
+  warn(
+    `No worker takes ${queue} requests. Callers get a 503 after ${seconds} s, and the next worker discards what they ` +
+      'leave in the queue, without a charge. Durable jobs and batches wait for a worker.',
+  );
 }

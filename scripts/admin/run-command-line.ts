@@ -95,8 +95,9 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
     return 0;
   }
   const { verb, positionals, options, flags, json } = await readCommandLine(args);
+  const warnings: string[] = [];
   const warn = (text: string): void => {
-    stderr.write(`Warning: ${toPrintable(text)}\n`);
+    warnings.push(`Warning: ${toPrintable(text)}\n`);
   };
   let exitCode = 0;
   await withStores(env, async (stores) => {
@@ -112,6 +113,9 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
       width: stdout.columns ?? defaultColumns,
       columns: verb.columns,
     });
+  }).finally(() => {
+    // Below the result, where they are read.
+    for (const text of warnings) stderr.write(text);
   });
   return exitCode;
 }

@@ -13,7 +13,11 @@ import { withCatalog } from './with-catalog.ts';
 export const upstreamVerbs: Record<string, AdminVerb> = {
   list: {
     usage: '',
-    help: 'lists the routes and keys of all models, their calls, and why any of them is not called',
+    help:
+      'lists the routes and keys of all models, and why any of them is not called. succeeded, failed and rate_limited ' +
+      'are calls of the route, with all of its keys, that ended within the last 30 s; calls are those of the upstream ' +
+      'that run now, of max_calls; waiting_for_slot are requests, jobs and lines of the model that wait for a slot of ' +
+      'any of its routes. A key is shown by its fingerprint: printf %s KEY | sha256sum | cut -c1-12',
     positionals: 0,
     options: [],
     run: listUpstreams,

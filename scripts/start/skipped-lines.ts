@@ -1,3 +1,4 @@
+import { accessMessage } from '../../shared/platform/runtime/format-log-line.ts';
 import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
 import { shorten } from '../../shared/platform/runtime/shorten.ts';
 
@@ -73,7 +74,7 @@ function listNames(names: readonly string[]): string {
 
 /** Returns what a warning says, without what it is about, and what it is about. */
 function classify(line: string): { readonly kind: string; readonly name: string | null } {
-  const { msg, upstream, model } = readFields(line);
+  const { msg, code, upstream, model } = readFields(line);
   const message = typeof msg === 'string' ? msg : '';
   const [first, second, third, ...others] = message.split(' ', maxWords);
   // Warnings of the catalog are `catalog: upstream lab is skipped: reason`, or `catalog: file:4:5 models[0] lacks this`.
@@ -82,8 +83,9 @@ function classify(line: string): { readonly kind: string; readonly name: string 
     const kind = second === 'upstream' ? `catalog: upstream ${problem}` : `catalog: ${problem}`;
     return { kind: toKind(kind), name: toName(third) };
   }
+  const kind = message === accessMessage && typeof code === 'string' ? `${message}: ${code}` : message;
   const name = [upstream, model].find((value) => typeof value === 'string');
-  return { kind: toKind(message), name: typeof name === 'string' ? toName(name) : null };
+  return { kind: toKind(kind), name: typeof name === 'string' ? toName(name) : null };
 }
 
 const toKind = (text: string): string => toPrintable(shorten(text.trim(), maxKindLength));

@@ -5,11 +5,12 @@ import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 import { nameDrained } from '../catalog/drained-routes.ts';
 import type { RouteCandidate } from '../routing/route-candidate.ts';
+import { readDemand } from '../work/demand/read-demand.ts';
 import { readCandidates, RouteStateStore, type CandidateState } from '../routing/route-state-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { describeStop } from './describe-stop.ts';
+import { describePartialStop, describeStop } from './describe-stop.ts';
 
-type Catalog = Pick<CatalogStore, 'current' | 'isDisabled' | 'isDrained' | 'refreshDisabled'>;
+type Catalog = Pick<CatalogStore, 'current' | 'find' | 'isDisabled' | 'isDrained' | 'refreshDisabled'>;
 
 interface Deps {
   readonly redis: RedisClient;
@@ -37,10 +38,16 @@ export const findUpstream = ({ current }: Catalog, name: string): CatalogUpstrea
 export async function describeRoutes({ redis }: Deps, catalog: Catalog, of: RoutesOf | null) {
   const store = new RouteStateStore(redis);
   const nowMs = Date.now();
+  const { work } = await readDemand({ redis, catalog });
+  const countWaiting = ({ id }: CatalogModel): number =>
+    work.reduce((sum, one) => (one.model === id ? sum + one.waitingForSlot : sum), 0);
   const rows = await Promise.all(
     catalog.current.models.map(async (model) => {
       const candidates = await readCandidates(store, listRoutes(model, of), nowMs);
-      return candidates.map(({ candidate, state }) => describeCandidate(model, catalog, candidate, state));
+      return candidates.map(({ candidate, state }) => ({
+        ...describeCandidate(model, catalog, candidate, state),
+        waiting_for_slot: countWaiting(model),
+      }));
     }),
   );
   return rows.flat();
@@ -76,16 +83,8 @@ function describeCandidate(
     upstream: upstream.name,
     upstream_model: route.model,
     key: apiKey === null ? null : `${position} (${missing ?? fingerprint})`,
-    not_called: disabled ?? describeStop(state) ?? missing,
+    not_called: disabled ?? describeStop(state) ?? missing ?? describePartialStop(state),
     drained: isDrained,
-    set_aside:
-      state.cooldown === null
-        ? null
-        : {
-            seconds: Math.ceil(state.cooldown.forMs / 1_000),
-            because: state.cooldown.reason,
-            for: state.cooldown.isForAll ? 'all' : 'accounts whose requests were rejected',
-          },
     breaker: state.breaker,
     failed_accounts: state.failedAccounts,
     pause_seconds: Math.ceil(state.pauseMs / 1_000),
@@ -122,7 +121,7 @@ export async function resetRoutes(
 
 const summarize = (rows: readonly DescribedRoute[]): object => ({
   breakers_open: rows.filter(({ breaker }) => breaker !== 'closed').length,
-  set_aside: rows.filter((row) => row.set_aside !== null).length,
+  not_called: rows.filter((row) => row.not_called !== null).length,
 });
 
 /**

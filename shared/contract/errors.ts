@@ -1,6 +1,7 @@
 // decision 0005
 import { errorKinds, type ErrorCode, type ErrorKind } from './error-kinds.ts';
 import { httpStatusErrors } from './http-status-errors.ts';
+import { shorten } from '../platform/runtime/shorten.ts';
 
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(errorKinds, value);
@@ -62,7 +63,14 @@ export interface AppErrorDetails {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The id of the request that failed, if it may have been charged nevertheless. */
   readonly possiblyChargedId?: string | undefined;
+  /** Why it happened, for the log alone. By default the message of the cause. */
+  readonly reason?: string | undefined;
   readonly cause?: unknown;
+}
+
+/** The reason of a failure for a log line. Null if none is known, or if it is an internal error, which is logged with its stack. */
+export function toLogReason({ code, reason }: Pick<AppError, 'code' | 'reason'>): string | null {
+  return code === 'internal_error' || reason === null ? null : shorten(reason);
 }
 
 /**
@@ -108,6 +116,15 @@ export class AppError extends Error {
   /** The kind of the error's code and status. */
   get kind(): ErrorKind {
     return errorKind(this.code, this.status);
+  }
+
+  /** Why it happened, for the log: callers do not see it. Null if nothing is known beyond the code. */
+  get reason(): string | null {
+    const { reason, cause } = this.#details;
+    if (reason !== undefined) return reason;
+    if (cause instanceof AppError) return cause.reason;
+    if (cause instanceof Error) return cause.message;
+    return this.message === this.kind.en ? null : this.message;
   }
 
   /** The first invalid field, such as `messages.0.role`. */

@@ -48,7 +48,8 @@ export const getHealth = defineOperation({
   summary: 'Check whether the service works',
   description:
     'The checks run at most once per second, regardless of how often you call this. For monitors, `/health?strict` ' +
-    'returns 503 also if a queue has no worker now, so that requests of some model cannot be served.',
+    'returns 503 also if requests of some model cannot be served now: a queue has no worker, or vendors refuse all keys of the ' +
+    'model.',
   method: 'get',
   path: '/health',
   auth: 'none',
@@ -56,7 +57,7 @@ export const getHealth = defineOperation({
   query: Type.Object({
     strict: Type.Optional(
       StringEnum(['', 'true', 'false'], {
-        description: 'Whether a queue without a worker makes the status code 503. No value is needed.',
+        description: 'Whether a model that cannot be served makes the status code 503. No value is needed.',
       }),
     ),
   }),

@@ -27,11 +27,14 @@ export function checkMetricsAccess(
     if (hasBearerToken(headers.authorization ?? '', metricsToken)) return;
     throw new AppError('invalid_api_key', {
       message: 'The metrics token is missing or wrong. Send it as "Authorization: Bearer <METRICS_TOKEN>".',
+      messageRu:
+        'Токен метрик не указан или неверен. Передайте его в заголовке «Authorization: Bearer <METRICS_TOKEN>».',
       headers: { 'www-authenticate': 'Bearer realm="metrics"' },
     });
   }
   const isProxied = trustProxy || proxyHeaders.some((name) => headers[name] !== undefined);
-  // A page of another site can connect to this machine, under a name of its own or, if CORS_ORIGINS allows it, as itself.
+  // A page of another site that runs in a browser on this machine can also connect to it: through a host name of its own,
+  // or, if CORS_ORIGINS allows its origin, directly.
   const host = (headers.host ?? '').replace(/:\d*$/, '');
   const isOfPage = headers.origin !== undefined;
   if (!isProxied && !isOfPage && isLoopbackHost(host) && isLoopbackAddress(socket.remoteAddress ?? ''))
@@ -39,5 +42,7 @@ export function checkMetricsAccess(
   throw new AppError('forbidden', {
     message:
       'Without a METRICS_TOKEN, only connections of the same machine may read the metrics. Set METRICS_TOKEN, and send it as "Authorization: Bearer <METRICS_TOKEN>".',
+    messageRu:
+      'Без METRICS_TOKEN метрики доступны только с этой же машины. Задайте METRICS_TOKEN и передавайте его в заголовке «Authorization: Bearer <METRICS_TOKEN>».',
   });
 }

@@ -20,6 +20,8 @@ models:
     context: 8192
     pricing: { type: tokens, prompt: 100, completion: 200 }
     routes: [{ upstream: vendor, model: chat }]
+  - { id: embed, type: embedding, context: 8192, dimensions: { default: 4 }, pricing: { in_cost_per_million: 100 }, routes: [{ upstream: vendor, model: embed }] }
+  - { id: image, type: image, context: 9, pricing: { type: image, cost_per_image: 1 }, routes: [{ upstream: vendor, model: image }] }
 `;
 
 const body = {
@@ -179,6 +181,45 @@ test('the line counts each call to a vendor that failed before', async (t) => {
   });
   t.is((await stack.post('/v1/chat/completions', account.apiKey, body)).status, 200);
   t.like(await nextAccess('/v1/chat/completions'), { attempts: 2, status: 200 });
+});
+
+test('the line of a request that failed says why, at level warn; callers do not see it', async (t) => {
+  const refusal = { error: { message: 'no such key', code: 'invalid_api_key' } };
+  const { stack, account, lines, waitForLine } = await setUp(t, () => new ScriptedRefusal(401, refusal));
+  const fail = async (): Promise<LogLine> => {
+    const response = await stack.post('/v1/chat/completions', account.apiKey, body);
+    t.is(response.status, 502);
+    t.notRegex(await response.text(), /vendor|cooldown|invalid_api_key|no such key/);
+    const id = response.headers.get('x-request-id');
+    return await waitForLine(({ msg, requestId }) => msg === 'request' && requestId === id);
+  };
+  t.like(await fail(), { level: 40, outcome: 'failed', code: 'upstream_error', upstream: 'vendor' });
+  // The second one calls no vendor.
+  const { upstream, reason } = await fail();
+  t.is(upstream, undefined);
+  t.regex(String(reason), /^vendor is on cooldown.*: refused with 401 \(invalid_api_key\)$/);
+  t.false(lines.some(({ msg }) => msg === 'request failed'));
+});
+
+test('requests of every kind say why they failed', async (t) => {
+  const refusal = { error: { message: 'out of order' } };
+  const { stack, account, nextAccess } = await setUp(t, () => new ScriptedRefusal(404, refusal));
+  for (const [path, request] of [
+    ['/v1/embeddings', { model: 'embed', input: 'hello' }],
+    ['/v1/images/generations', { model: 'image', prompt: 'a cat' }],
+  ] as const) {
+    t.is((await stack.post(path, account.apiKey, request)).status, 502, path);
+    t.like(await nextAccess(path), { outcome: 'failed', upstream: 'vendor', reason: 'out of order' });
+  }
+});
+
+test('a durable job that failed says why in its line', async (t) => {
+  const refusal = { error: { message: 'out of order' } };
+  const { stack, account, waitForLine } = await setUp(t, () => new ScriptedRefusal(404, refusal));
+  const { id } = await createJob(stack, account, '/v1/chat/completions', body);
+  t.is((await waitForJob(stack, account, id)).status, 'failed');
+  const line = await waitForLine(({ msg }) => msg === 'job ended');
+  t.like(line, { requestId: id, code: 'upstream_error', reason: 'out of order' });
 });
 
 test('successful probes and scrapes are logged at debug level, because they come every few seconds', async (t) => {

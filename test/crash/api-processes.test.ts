@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { dist } from '../../scripts/start/paths.ts';
 import { isAlive } from '../../shared/platform/runtime/is-alive.ts';
@@ -58,6 +59,9 @@ async function startProcesses(t: ExecutionContext, stack: TestStack, count: numb
   };
 }
 
+/** Leaves CPU time to the processes that start meanwhile. */
+const callerPauseMs = 20;
+
 /** A caller with one connection at a time, which sends one chat after the other. */
 class Caller {
   succeeded = 0;
@@ -82,6 +86,7 @@ class Caller {
       } catch {
         this.failed += 1;
       }
+      await delay(callerPauseMs);
     }
     this.#agent.destroy();
   }

@@ -1,10 +1,15 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TestAccount } from '../support/stack.ts';
 
 export interface LoadOptions {
   /** URLs of the api processes. */
   readonly urls: readonly string[];
   readonly accounts: readonly TestAccount[];
+  /** How long each caller waits between two calls (ms). By default it leaves CPU time to the tests that run next to it. */
+  readonly pauseMs?: number;
 }
+
+const defaultPauseMs = 150;
 
 /** Callers that send one request after another, even after failures. */
 export abstract class CallerLoad {
@@ -23,9 +28,13 @@ export abstract class CallerLoad {
 
   start(): void {
     this.isStopping = false;
+    const { pauseMs = defaultPauseMs } = this.options;
     this.#running = Promise.all(
       this.listCallers().map(async (call) => {
-        while (!this.isStopping) await call();
+        while (!this.isStopping) {
+          await call();
+          await delay(pauseMs);
+        }
       }),
     );
   }

@@ -69,6 +69,8 @@ const refusedPauseMs = 100;
 /** Callers that send one request after another, record what they were billed, and retry after any failure. */
 export class PaidLoad extends CallerLoad {
   readonly receipts: Receipt[] = [];
+  /** How calls were cut. */
+  readonly cuts: string[] = [];
   readonly #requestIds = new Set<string>();
 
   protected override listCallers(): (() => Promise<void>)[] {
@@ -97,7 +99,10 @@ export class PaidLoad extends CallerLoad {
       const text = await response.text();
       if (response.status !== 200) return String(response.status);
       const usage = readUsage(text, body['stream'] === true);
-      if (usage === null) return 'cut';
+      if (usage === null) {
+        this.cuts.push(`${path} of ${String(body['model'])} at ${url}: ${text.slice(-700)}`);
+        return 'cut';
+      }
       const requestId = response.headers.get('x-request-id') ?? '';
       if (this.#requestIds.has(requestId)) this.problems.push(`${requestId} was given to two requests`);
       this.#requestIds.add(requestId);
@@ -111,7 +116,11 @@ export class PaidLoad extends CallerLoad {
     } catch (error) {
       if ((error as Error).name === 'TimeoutError')
         this.problems.push(`${path} of ${String(body['model'])} got no response in ${responseTimeoutMs} ms`);
-      return outcomeOf(error);
+      const outcome = outcomeOf(error);
+      const { message, cause } = error as Error;
+      if (outcome === 'cut')
+        this.cuts.push(`${path} of ${String(body['model'])} at ${url}: ${message}: ${String(cause)}`);
+      return outcome;
     }
   }
 }

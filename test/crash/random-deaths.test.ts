@@ -73,8 +73,8 @@ test('if any process is killed under load, every receipt and durable job is char
     accounts.push(account);
     addedNano.set(account.id, await refill(stack, account.id, `first-${account.id}`, wallet));
   }
-  const load = new PaidLoad({ urls: stack.urls, accounts });
-  const jobLoad = new JobLoad({ urls: stack.urls, accounts });
+  const load = new PaidLoad({ urls: stack.urls, accounts, pauseMs: 0 });
+  const jobLoad = new JobLoad({ urls: stack.urls, accounts, pauseMs: 0 });
   const startAll = (): void => {
     load.start();
     jobLoad.start();

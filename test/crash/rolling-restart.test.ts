@@ -119,6 +119,7 @@ test.serial(
 
     await Promise.all([load.stop(), jobLoad.stop()]);
     t.deepEqual([...load.problems, ...jobLoad.problems], []);
+    t.deepEqual(load.cuts, []);
     t.deepEqual([...load.outcomes.keys()], ['200']);
     t.deepEqual([...jobLoad.outcomes.keys()].toSorted(), ['200', '202']);
     await waitForJobs(stack, accounts, settleTimeoutMs);

@@ -40,6 +40,10 @@ function listCalls(name: string): Call[] {
   ];
 }
 
+/** How many connections wait for work of BullMQ. A Cluster tells only those of one node. */
+const countWaits = async ({ redis }: TestStack): Promise<number> =>
+  String(await redis.client('LIST')).split('cmd=bzpopmin').length - 1;
+
 async function checkRefused(t: ExecutionContext, name: string, response: Response): Promise<void> {
   const { error } = (await response.json()) as { error?: { code: string } };
   t.is(response.status, 503, name);
@@ -90,6 +94,7 @@ test('if the only worker is stopped, every caller gets a 503, the log and the he
   const accepted = sendAll(stack, account, 'accepted');
   // The two embeddings may share a call.
   await waitFor('the vendor calls', () => held.reduce((sum, { waiting }) => sum + waiting, 0) >= 6);
+  const waits = await waitFor('the worker to wait for work', () => countWaits(stack));
   worker.child.kill('SIGSTOP');
   const queued = sendAll(stack, account, 'queued');
   for (const [name, response] of [...(await accepted), ...(await queued)])
@@ -113,7 +118,9 @@ test('if the only worker is stopped, every caller gets a 503, the log and the he
   const continued = worker
     .nextLine('this worker counted as dead, and its call slots were freed')
     .catch(() => null);
+  const noted = worker.nextLine('this process did not run for a while');
   worker.child.kill('SIGCONT');
+  t.true(Number((await noted)['seconds']) > 5);
   for (const one of held) one.end();
   await waitFor('the workers to be noticed', () => ofQueue('queue has a live worker again').length === 3);
   // While the worker reconnects, requests may still fail. They are not charged either.
@@ -127,6 +134,11 @@ test('if the only worker is stopped, every caller gets a 503, the log and the he
   const { balanceNano } = await stack.readAccount(account.id);
   t.is(Number(initialNano - balanceNano) / 1e9, usage.cost_request);
   await checkLedger(t, stack);
+  // For each of its queues of BullMQ. Otherwise it would find work only by looking again and again.
+  await waitFor(
+    'the worker to wait for work on its connections',
+    async () => (await countWaits(stack)) >= waits,
+  );
   await worker.kill();
   // No other worker lived, so nobody needed its slots.
   t.is(await continued, null);

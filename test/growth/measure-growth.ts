@@ -25,6 +25,12 @@ const maxRatio = 24;
  */
 const suspiciousRatio = 14;
 const halfRatio = 12;
+/**
+ * How much longer an input must take than one half, and one a quarter, as long. Work that grows fast enough for the other
+ * ratios takes over 3 and 9 times as long. Linear work that became slower at some size takes 2 and 4 times as long: objects
+ * with over a thousand fields, or of over a thousand shapes, are stored in another way.
+ */
+const minGrowth = { half: 2.3, quarter: 6.5 };
 /** A shorter time says nothing, and harms nobody. */
 const minMs = 2;
 /** The clock of a thread advances in steps of at most this length. */
@@ -80,12 +86,15 @@ async function confirm<T>({ make, run, maxSize }: Work<T>, share: number): Promi
   const size = Math.ceil(maxSize * share);
   const inputs = makeInputs(make, size);
   const half = makeInputs(make, Math.ceil(size / 2));
+  const quarter = make(Math.ceil(size / 4));
   let text = '';
   for (let count = 0; count < confirmations; count += 1) {
     const { largeMs, smallMs } = await compare(run, inputs);
     if (largeMs < minMs || largeMs < maxRatio * smallMs) return null;
     const atHalf = await compare(run, half);
     if (atHalf.largeMs < halfRatio * atHalf.smallMs) return null;
+    if (largeMs < minGrowth.half * atHalf.largeMs) return null;
+    if (largeMs < minGrowth.quarter * upperMs(await measureBest(run, quarter, 1))) return null;
     text = `${largeMs.toFixed(2)} ms for a size of ${size}, ${smallMs.toFixed(2)} ms for an eighth of it`;
   }
   return text;

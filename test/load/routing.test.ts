@@ -188,19 +188,19 @@ models: [{ id: chat, ${common}, routes: [{ upstream: vendor, model: gpt }] }]
 
     const { stdout } = await runAdmin(stack.env, 'upstream', 'list', '--json');
     t.false(/sk-/.test(stdout), stdout);
-    type Row = { key: string; set_aside: { seconds: number; because: string } | null };
+    type Row = { key: string; not_called: string | null };
     const rows = JSON.parse(stdout) as Row[];
     t.deepEqual(
-      rows.map(({ set_aside: cooldown }) => cooldown !== null),
+      rows.map((row) => row.not_called !== null),
       [true, true, false],
     );
-    t.regex(rows[0]!.set_aside!.because, /429/);
-    t.regex(rows[1]!.set_aside!.because, /401/);
+    t.regex(rows[0]!.not_called!, /429/);
+    t.regex(rows[1]!.not_called!, /401/);
 
     const { exitCode } = await runAdmin(stack.env, 'upstream', 'reset', 'vendor');
     t.is(exitCode, 0);
     const after = await readAdmin<Row[]>(stack.env, 'upstream', 'list');
-    t.true(after.every((row) => row.set_aside === null));
+    t.true(after.every((row) => row.not_called === null));
     t.is((await runAdmin(stack.env, 'upstream', 'reset', 'nobody')).exitCode, 1);
   },
 );

@@ -109,11 +109,24 @@ function createBackendFactory(
           return item;
         } catch (error) {
           // Closing the worker ends its wait. BullMQ treats null as a timeout, and checks for work.
-          if (!isClosing()) await pauseAfter(waitingPart, error);
+          if (!isClosing()) await Promise.all([pauseAfter(waitingPart, error), reopenBlocking(backend)]);
           return null;
         }
       },
     };
     return Object.assign(backend, patient);
   };
+}
+
+/**
+ * Opens the connection on which BullMQ waits for work again if it has ended. BullMQ replaces one whose wait takes too long,
+ * as after the process was frozen. If the old one fails before it has ended, BullMQ never opens another, and the worker
+ * would only find work after each pause.
+ */
+async function reopenBlocking(
+  backend: IQueueBackend & Pick<RedisQueueBackend, 'blockingClient'>,
+): Promise<void> {
+  const client = await backend.blockingClient;
+  // It may be down again. Then the next wait fails too.
+  if (client?.status === 'end') await backend.reconnectBlocking().catch(() => undefined);
 }

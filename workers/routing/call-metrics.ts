@@ -34,9 +34,9 @@ export class CallMetrics {
   }
 
   note({ model, route, callClass, end, waitedMs, durationMs }: EndedCall): void {
-    const labels = { upstream: route.upstream.name, model };
-    this.#calls.inc({ ...labels, kind: end });
-    this.#durations.observe({ ...labels, kind: end }, durationMs / 1_000);
-    this.#slotWaits.observe({ ...labels, class: callClass }, waitedMs / 1_000);
+    const upstream = route.upstream.name;
+    this.#calls.inc({ upstream, model, kind: end });
+    this.#durations.observe({ upstream, model, kind: end }, durationMs / 1_000);
+    this.#slotWaits.observe({ upstream, model, class: callClass }, waitedMs / 1_000);
   }
 }

@@ -147,7 +147,10 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
     const open = withoutDrained(routing, call);
     const slot = await acquireSlot(routing.limiter, open, failed.candidates, failed.remainingMs);
     const waitedMs = performance.now() - askedAtMs;
-    if (slot === null) throw failed.lastError === null ? noCandidate() : toCallerError(failed.lastError);
+    if (slot === null)
+      throw failed.lastError === null
+        ? await noCandidate(routing.limiter, call)
+        : toCallerError(failed.lastError);
     // The route may have been drained while the call waited.
     if (routing.isDrained?.(call.model, slot.candidate.route) === true) {
       routing.limiter.release(slot, 'none');
@@ -402,8 +405,13 @@ function logFailure(
   else log.warn(fields, 'upstream call failed');
 }
 
-function noCandidate(): AppError {
+/** Returns the error of a request for which no vendor was called. The log says why. */
+async function noCandidate(
+  limiter: RouteLimiter,
+  { routes }: Pick<RouteCall<unknown>, 'routes'>,
+): Promise<AppError> {
   return new AppError('upstream_error', {
     message: 'This model is currently unavailable. Try again shortly, or choose another model.',
+    reason: (await limiter.explainPause(routes)) ?? undefined,
   });
 }

@@ -13,7 +13,10 @@ import {
   type CallSlot,
 } from './acquire-script.ts';
 import type { CallOutcome, KeyCooldown } from './outcome-script.ts';
+import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
+import { readCandidates, RouteStateStore } from '../../shared/routing/route-state-store.ts';
+import { describePause } from './describe-pause.ts';
 import type { Running } from '../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../shared/platform/runtime/run-in-background.ts';
@@ -124,6 +127,16 @@ export class RouteLimiter implements Running {
   /** Whether the slot served an earlier call, so that Redis was not asked for it. */
   isKept(slot: CallSlot): boolean {
     return this.#held.isReused(slot);
+  }
+
+  /** Explains for operators why none of the routes may be called; null if the reason is gone, or Redis is away. */
+  async explainPause(routes: readonly CatalogRoute[]): Promise<string | null> {
+    try {
+      return describePause(await readCandidates(new RouteStateStore(this.#redis), routes, Date.now()));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return null;
+    }
   }
 
   /** Whether another account waits for the slot that this call holds. Returns false if Redis is unavailable. */

@@ -93,6 +93,8 @@ function reportFacts(
   const { accountId, model, jobAttempt: attempt } = request;
   const { error } = outcome;
   const { durationMs } = receipt;
-  const code = error === null ? {} : { code: error.code };
-  log.info({ accountId, model, attempt, durationMs, ...code, ...describeFacts(described) }, 'job ended');
+  const line: Record<string, unknown> = { accountId, model, attempt, durationMs };
+  if (error !== null) line['code'] = error.code;
+  describeFacts(described, line);
+  log.info(line, 'job ended');
 }

@@ -1,6 +1,6 @@
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { errorKinds, type ErrorCode } from '../../shared/contract/error-kinds.ts';
-import { AppError } from '../../shared/contract/errors.ts';
+import { AppError, toLogReason } from '../../shared/contract/errors.ts';
 import type { FinishDeps, Receipt, RequestOutcome } from '../../shared/work/settlement/finish-request.ts';
 import type { FairBudget } from '../../shared/fairness/fair-budget.ts';
 import type { PayloadStore } from '../../shared/work/queue/payload-store.ts';
@@ -222,6 +222,11 @@ export function describeFailure(error: unknown): ErrorPayload {
   }
   if (error instanceof CallerGone) return { code: 'job_cancelled', message: describeCaller(error) };
   return { code: 'internal_error', message: new AppError('internal_error').publicMessage };
+}
+
+/** Returns why a request failed, for the log. Null if the request itself was wrong. */
+export function findFailureReason(error: unknown): string | null {
+  return error instanceof AppError && error.status >= 500 ? toLogReason(error) : null;
 }
 
 function describeCaller(error: CallerGone): string {

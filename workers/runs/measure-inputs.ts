@@ -12,7 +12,13 @@ import {
   type FailedInput,
   type InputOutcome,
 } from '../embeddings/embedding-task.ts';
-import { describeFailure, isModelFailure, type JobDeps, type RequestRun } from './job-context.ts';
+import {
+  describeFailure,
+  findFailureReason,
+  isModelFailure,
+  type JobDeps,
+  type RequestRun,
+} from './job-context.ts';
 import { logImplausible } from './plausible-usage.ts';
 
 /**
@@ -22,7 +28,13 @@ import { logImplausible } from './plausible-usage.ts';
 function findMixedLengths(outcomes: readonly InputOutcome[]): FailedInput | undefined {
   if (outcomes.length < 2) return undefined;
   const lengths = new Set(outcomes.map((one) => ('error' in one ? null : one.dimensions)));
-  return lengths.size > 1 ? { error: new AppError('upstream_error') } : undefined;
+  return lengths.size > 1
+    ? {
+        error: new AppError('upstream_error', {
+          reason: 'the vectors of one request have different lengths',
+        }),
+      }
+    : undefined;
 }
 
 /** Whether the reported tokens are possible: each input has at most the model's context. Logs a report that is not. */
@@ -123,6 +135,7 @@ export function measureInputs(
     },
     counted: !isReported || sums.counted,
     error,
+    reason: failure === null ? null : findFailureReason(failure.error),
     charged,
     reachedModel: reachedModel || isModelFailure(error),
     vendorCostNano,

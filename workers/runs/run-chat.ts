@@ -4,6 +4,7 @@ import { toUsage } from './chat-usage.ts';
 import { Conversation } from './conversation.ts';
 import {
   describeFailure,
+  findFailureReason,
   withCharge,
   isModelFailure,
   isReplaced,
@@ -33,6 +34,7 @@ async function runWithMemory(
 ): Promise<void> {
   const conversation = new Conversation(job, run);
   let failure: { code: ReturnType<typeof describeFailure>['code']; message: string } | null = null;
+  let reason: string | null = null;
   try {
     const model = dependencies.catalog.find(job.request.model);
     if (model === undefined) throw missingModel(job.request, run);
@@ -41,6 +43,7 @@ async function runWithMemory(
   } catch (error) {
     if (isReplaced(run)) return;
     failure = describeFailure(error);
+    reason = findFailureReason(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'chat failed');
   }
   const metered = conversation.measure();
@@ -49,6 +52,7 @@ async function runWithMemory(
     counted: metered.counted,
     reasoningTokens: metered.reasoningTokens ?? 0,
     error: failure,
+    reason,
     charged: conversation.isCharged,
     reachedModel: conversation.reachedModel || isModelFailure(failure),
   };

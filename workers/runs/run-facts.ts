@@ -64,7 +64,10 @@ export class RunFacts implements CallObserver {
     return computeVendorCost(route, toUsage(usage, durationMs));
   }
 
-  describe({ usage, reasoningTokens = 0 }: RequestOutcome, { costNano, free }: Receipt): RequestFacts {
+  describe(
+    { usage, reasoningTokens = 0, reason = null }: RequestOutcome,
+    { costNano, free }: Receipt,
+  ): RequestFacts {
     return {
       upstream: this.#last?.route.upstream.name ?? null,
       attempts: this.#attempts,
@@ -76,6 +79,7 @@ export class RunFacts implements CallObserver {
       reasoningTokens,
       costNano,
       isFree: free,
+      reason,
     };
   }
 }

@@ -18,6 +18,7 @@ import { RequestedImages } from './requested-images.ts';
 import { ImageStream, toImageTokens } from './image-stream.ts';
 import {
   describeFailure,
+  findFailureReason,
   withCharge,
   isModelFailure,
   isReplaced,
@@ -60,6 +61,7 @@ async function runWithMemory(
   const requestedImages = new RequestedImages();
   let keys: readonly (string | null)[] = [];
   let failure: ReturnType<typeof describeFailure> | null = null;
+  let reason: string | null = null;
   let charged = false;
   /** How long the vendor worked, if the job was cancelled before its images arrived. */
   let cancelledAfterMs: number | null = null;
@@ -81,6 +83,7 @@ async function runWithMemory(
       charged = requestedImages.calls > 0;
     }
     failure = isCausedByVendorTimeout(error) ? describeTimeout(job) : describeFailure(error);
+    reason = findFailureReason(error);
     if (failure.code === 'internal_error') run.log.error({ err: error }, 'image generation failed');
   }
   const { images, calls, usage } = generated;
@@ -104,6 +107,7 @@ async function runWithMemory(
     ...(imageCount > 0 && { vendorUsage: usageOfImages }),
     counted: usage === null || usage.promptTokens === null || usage.completionTokens === null,
     error: failure,
+    reason,
     note: describeShortfall(job, generated),
     charged,
     reachedModel: requestedImages.hasBegun || isModelFailure(failure),

@@ -118,13 +118,6 @@ const AdminRoute = Type.Object(
     key: Nullable(Type.String({ description: 'The position of the key, and its name in the logs.' })),
     not_called: Nullable(Type.String({ description: 'Why it is not called.' })),
     drained: Type.Boolean({ description: 'Whether an operator has drained it.' }),
-    set_aside: Nullable(
-      Type.Object({
-        seconds: Type.Integer(),
-        because: Type.String(),
-        for: Type.String(),
-      }),
-    ),
     breaker: StringEnum(['closed', 'open', 'half-open']),
     failed_accounts: Count(),
     pause_seconds: Count(),
@@ -132,7 +125,10 @@ const AdminRoute = Type.Object(
     failed: Count(),
     rate_limited: Count(),
     calls: Count('Calls that run, in all workers.'),
-    max_calls: Count(),
+    max_calls: Count('Of the upstream.'),
+    waiting_for_slot: Count(
+      'Requests, jobs and lines of the model that wait for a slot of any of its routes.',
+    ),
   },
   { title: 'AdminRoute' },
 );
@@ -144,7 +140,6 @@ const route = {
   key: null,
   not_called: null,
   drained: false,
-  set_aside: null,
   breaker: 'closed',
   failed_accounts: 0,
   pause_seconds: 0,
@@ -153,6 +148,7 @@ const route = {
   rate_limited: 0,
   calls: 3,
   max_calls: 64,
+  waiting_for_slot: 0,
 };
 
 export const listUpstreams = defineOperation({

@@ -4,7 +4,6 @@ import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { lateStatus, smallBodyBytes } from '../bodies/body-pace.ts';
 import { drainBody } from '../bodies/drain-body.ts';
-import { isOverLimit } from '../connections/over-limit-requests.ts';
 import { presentError } from '../../../shared/responses/error-body.ts';
 import { errorHeaders, hasIdempotencyKey } from '../responses/error-headers.ts';
 import { suggestPath } from '../responses/unserved-paths.ts';
@@ -25,11 +24,11 @@ export function renderError(log: Logger, supportEmail: string | null = null): Ap
       }
       // The error of a response that had already started: the code that streams the response has reported it to the
       // caller.
-      if (context.state.error !== undefined) logFailure(log, context, context.state.error);
+      if (context.state.error !== undefined) logFault(log, context, context.state.error);
     } catch (thrown) {
       const error = toAppError(thrown);
       context.state.error = error;
-      logFailure(log, context, error);
+      logFault(log, context, error);
       if (context.res.headersSent) {
         context.res.destroy();
         return;
@@ -84,16 +83,8 @@ async function respondThenDrain(context: ApiContext): Promise<void> {
   res.end();
 }
 
-function logFailure(log: Logger, { req, state: { requestId } }: ApiContext, error: AppError): void {
-  // A flood of connections would cause a flood of warnings. Each request is in the access log, and one warning covers
-  // all of them.
-  if (isOverLimit(req)) return;
-  if (error.code === 'internal_error') log.error({ requestId, err: error.cause ?? error }, 'request failed');
-  else if (error.status >= 500)
-    log.warn({ requestId, code: error.code, reason: reasonOf(error) }, 'request failed');
-}
-
-/** The original cause, for the log. The caller sees only the code's own text. */
-function reasonOf(error: AppError): string {
-  return error.cause instanceof Error ? error.cause.message : error.message;
+/** A fault of ours needs its stack. The access line says the rest about every other failure. */
+function logFault(log: Logger, { state: { requestId } }: ApiContext, error: AppError): void {
+  if (error.code !== 'internal_error') return;
+  log.error({ requestId, err: error.cause ?? error }, 'request failed');
 }

@@ -1,4 +1,4 @@
-import type { AppError } from '../../../shared/contract/errors.ts';
+import { toLogReason, type AppError } from '../../../shared/contract/errors.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
@@ -70,35 +70,42 @@ export interface Access {
 /** What programs ask every few seconds. Their successes would hide everything else. */
 const routine: ReadonlySet<string> = new Set(['getLiveness', 'getReadiness', 'getMetrics', 'getDemand']);
 
-/** Writes the access log line of a response. It contains no text of the caller beyond its path, method and field names. */
-export function logAccess(log: Pick<Logger, 'info' | 'debug'>, access: Access): void {
-  const { requestId, method, path, response, durationMs, reason } = access;
-  const { accountId, token, operation, model, firstOutputMs, facts, isReplay, traceId } = access;
-  const line = {
-    requestId,
-    method: method === null ? null : shorten(method),
-    path: path === null ? null : shorten(path),
-    status: findFinalStatus(response),
-    outcome: findOutcome(response),
-    durationMs: Math.round(durationMs),
-    ...(response.isBroken === true && { sentStatus: response.status }),
-    ...(reason === undefined ? {} : { reason }),
-    ...describeError(response.error),
-    ...(accountId !== undefined && { accountId }),
-    ...(token !== undefined && { token }),
-    ...(model !== undefined && { model }),
-    ...(firstOutputMs !== undefined && { firstTokenMs: Math.round(firstOutputMs) }),
-    ...(facts !== undefined && describeFacts(facts)),
-    ...(isReplay === true && { isReplay }),
-    ...(traceId !== undefined && { traceId }),
+/**
+ * Writes the access log line of a response, at level `warn` if the request failed. It contains no text of the caller
+ * beyond its path, method and field names.
+ */
+export function logAccess(log: Pick<Logger, 'warn' | 'info' | 'debug'>, access: Access): void {
+  const { response, operation } = access;
+  const status = findFinalStatus(response);
+  const outcome = findOutcome(response);
+  // Spread conditions would take most of the time of a line.
+  const line: Record<string, unknown> = {
+    requestId: access.requestId,
+    method: access.method === null ? null : shorten(access.method),
+    path: access.path === null ? null : shorten(access.path),
+    status,
+    outcome,
+    durationMs: Math.round(access.durationMs),
   };
-  const isRoutine = operation !== undefined && routine.has(operation.operationId) && line.status === 200;
-  log[isRoutine ? 'debug' : 'info'](line, 'request');
+  if (response.isBroken === true) line['sentStatus'] = response.status;
+  const { error } = response;
+  // If the worker has sent a reason, it replaces this one.
+  const reason = access.reason ?? (outcome === 'failed' && error !== undefined ? toLogReason(error) : null);
+  if (reason !== null) line['reason'] = reason;
+  if (error !== undefined) describeError(error, line);
+  if (access.accountId !== undefined) line['accountId'] = access.accountId;
+  if (access.token !== undefined) line['token'] = access.token;
+  if (access.model !== undefined) line['model'] = access.model;
+  if (access.firstOutputMs !== undefined) line['firstTokenMs'] = Math.round(access.firstOutputMs);
+  if (access.facts !== undefined) describeFacts(access.facts, line);
+  if (access.isReplay === true) line['isReplay'] = true;
+  if (access.traceId !== undefined) line['traceId'] = access.traceId;
+  const isRoutine = operation !== undefined && routine.has(operation.operationId) && status === 200;
+  log[outcome === 'failed' ? 'warn' : isRoutine ? 'debug' : 'info'](line, 'request');
 }
 
-function describeError(error: AppError | undefined): { code?: string; param?: string } {
-  if (error === undefined) return {};
-  const { code, param } = error;
+function describeError({ code, param }: AppError, line: Record<string, unknown>): void {
+  line['code'] = code;
   // Field names are the caller's own text.
-  return param === null ? { code } : { code, param: shorten(param) };
+  if (param !== null) line['param'] = shorten(param);
 }

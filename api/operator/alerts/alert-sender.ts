@@ -6,6 +6,7 @@ import { runInBackground } from '../../../shared/platform/runtime/run-in-backgro
 import { within } from '../../../shared/platform/runtime/within.ts';
 import type { Condition, ConditionName } from '../conditions/conditions.ts';
 import { describeBegin, describeEnd, type Alert } from './alert.ts';
+import { listConcerns, type Concern } from './concerns.ts';
 import type { AlertClaim, AlertStore } from './alert-store.ts';
 import type { AlertTarget } from './alert-targets.ts';
 import { findDue, neverSent, type SentRecord } from './sent-alerts.ts';
@@ -34,7 +35,9 @@ export interface AlertSenderOptions {
  * This condition concerns the connection of one process, which cannot tell others about it. So each process sends its
  * own alerts, and remembers them by itself.
  */
-const isOwn = (name: ConditionName): boolean => name === 'redis_unreachable';
+const ownName: ConditionName = 'redis_unreachable';
+/** @param id of an alert, or the name of its condition, which are the same for this one */
+const isOwn = (id: string): boolean => id === ownName;
 
 /**
  * Tells operators which conditions begin and end. The process that holds the lease sends, and Redis remembers what was
@@ -48,11 +51,13 @@ export class AlertSender {
   readonly #intervalMs: number;
   readonly #pausesMs: readonly number[];
   readonly #nowMs: () => number;
-  readonly #sent = new Map<ConditionName, SentRecord>();
-  /** Conditions whose record is newer here than in Redis. */
-  readonly #unsaved = new Set<ConditionName>();
-  readonly #sending = new Map<ConditionName, Promise<void>>();
-  readonly #retryAtMs = new Map<ConditionName, number>();
+  readonly #sent = new Map<string, SentRecord>();
+  /** Alerts whose record is newer here than in Redis. */
+  readonly #unsaved = new Set<string>();
+  readonly #sending = new Map<string, Promise<void>>();
+  readonly #retryAtMs = new Map<string, number>();
+  /** Beginnings that the interval holds back. */
+  readonly #heldBack = new Set<string>();
   readonly #stopping = new AbortController();
   #claimedAtMs: number;
   #isUpdating = false;
@@ -75,7 +80,10 @@ export class AlertSender {
     try {
       const sendsAll = await this.#claim();
       if (this.#isStopped) return;
-      for (const condition of conditions) if (sendsAll || isOwn(condition.name)) this.#startIfDue(condition);
+      for (const condition of conditions) {
+        if (!sendsAll && !isOwn(condition.name)) continue;
+        for (const concern of listConcerns(condition, this.#sent)) this.#startIfDue(concern);
+      }
     } finally {
       this.#isUpdating = false;
     }
@@ -102,45 +110,57 @@ export class AlertSender {
       return this.#nowMs() - this.#claimedAtMs > liveness.alerts.deadMs;
     }
     this.#claimedAtMs = this.#nowMs();
-    for (const [name, record] of claim.sent) {
+    for (const [id, record] of claim.sent) {
       // It may have been read before this process stored its own, or Redis may have lost that.
-      if (isOwn(name) || isNewer(this.#sent.get(name), record)) continue;
-      this.#sent.set(name, record);
-      this.#unsaved.delete(name);
+      if (isOwn(id) || isNewer(this.#sent.get(id), record)) continue;
+      this.#sent.set(id, record);
+      this.#unsaved.delete(id);
     }
     await this.#save();
     return claim.isHeld;
   }
 
-  #startIfDue({ name, isOn, sinceMs, subjects }: Condition): void {
+  #startIfDue(concern: Concern): void {
+    const { id, isOn, sinceMs } = concern;
     const nowMs = this.#nowMs();
-    if (this.#sending.has(name) || nowMs < (this.#retryAtMs.get(name) ?? 0)) return;
-    const sent = this.#sent.get(name) ?? neverSent;
+    if (this.#sending.has(id) || nowMs < (this.#retryAtMs.get(id) ?? 0)) return;
+    const sent = this.#sent.get(id) ?? neverSent;
     const due = findDue(isOn, sent, nowMs, this.#intervalMs);
+    this.#noteHeldBack(concern, sent, due);
     if (due === null) return;
     const isBegin = due === 'begin';
-    const alert = isBegin
-      ? describeBegin({ name, subjects }, sinceMs ?? nowMs)
-      : describeEnd(name, sent.sinceMs);
+    const alert = isBegin ? describeBegin(concern, sinceMs ?? nowMs) : describeEnd(concern, sent.sinceMs);
     const record: SentRecord = isBegin
       ? { ...sent, isOn: true, sinceMs: sinceMs ?? nowMs, beganAtMs: nowMs }
       : { ...sent, isOn: false, endedAtMs: nowMs };
-    const sending = this.#send(alert, record).finally(() => this.#sending.delete(name));
-    this.#sending.set(name, sending);
+    const sending = this.#send(id, alert, record).finally(() => this.#sending.delete(id));
+    this.#sending.set(id, sending);
     runInBackground(sending, 'sending an alert', this.#log);
   }
 
-  async #send(alert: Alert, record: SentRecord): Promise<void> {
+  /** Says once that operators are not told of a beginning before the interval is over. */
+  #noteHeldBack({ id, name, isOn }: Concern, sent: SentRecord, due: 'begin' | 'end' | null): void {
+    if (isOn !== true || sent.isOn || due !== null) {
+      this.#heldBack.delete(id);
+      return;
+    }
+    if (this.#heldBack.has(id)) return;
+    this.#heldBack.add(id);
+    const until = new Date(sent.beganAtMs + this.#intervalMs).toISOString();
+    this.#log.warn({ condition: name, until }, 'alert held back: its last one is too recent');
+  }
+
+  async #send(id: string, alert: Alert, record: SentRecord): Promise<void> {
     const { condition, type } = alert.body;
     const accepted = await Promise.all(this.#targets.map((target) => this.#deliver(target, alert)));
     if (!accepted.includes(true)) {
-      this.#retryAtMs.set(condition, this.#nowMs() + retryMs);
+      this.#retryAtMs.set(id, this.#nowMs() + retryMs);
       return;
     }
     this.#log.info({ condition, type }, 'alert sent');
-    this.#sent.set(condition, record);
+    this.#sent.set(id, record);
     if (isOwn(condition)) return;
-    this.#unsaved.add(condition);
+    this.#unsaved.add(id);
     await this.#save();
   }
 
@@ -168,7 +188,7 @@ export class AlertSender {
   /** Stores what is only known here. If that fails, the next update tries again. */
   async #save(): Promise<void> {
     if (this.#unsaved.size === 0) return;
-    const records = new Map([...this.#unsaved].map((name) => [name, this.#sent.get(name)!]));
+    const records = new Map([...this.#unsaved].map((id) => [id, this.#sent.get(id)!]));
     try {
       await within(claimTimeoutMs, this.#store.record(records), () => {
         throw new Error(`Redis did not respond within ${claimTimeoutMs} ms`);
@@ -177,7 +197,7 @@ export class AlertSender {
       this.#log.debug({ err: error }, 'storing what alerts were sent failed');
       return;
     }
-    for (const [name, record] of records) if (this.#sent.get(name) === record) this.#unsaved.delete(name);
+    for (const [id, record] of records) if (this.#sent.get(id) === record) this.#unsaved.delete(id);
   }
 }
 

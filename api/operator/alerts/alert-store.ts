@@ -2,7 +2,6 @@ import { liveness } from '../../../shared/platform/redis/liveness.ts';
 import { LuaScript } from '../../../shared/platform/redis/lua-script.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
-import type { ConditionName } from '../conditions/conditions.ts';
 import { formatRecord, parseSent, type SentAlerts, type SentRecord } from './sent-alerts.ts';
 
 const claimScript = new LuaScript(new URL('./claim-alerts.lua', import.meta.url), [
@@ -40,8 +39,8 @@ export class AlertStore {
     return { isHeld: holds === 1, sent: parseSent(fields) };
   }
 
-  async record(records: ReadonlyMap<ConditionName, SentRecord>): Promise<void> {
-    const fields = Array.from(records, ([name, record]) => [name, formatRecord(record)]).flat();
+  async record(records: ReadonlyMap<string, SentRecord>): Promise<void> {
+    const fields = Array.from(records, ([id, record]) => [id, formatRecord(record)]).flat();
     await this.#redis.hset(redisKeys.sentAlerts, ...fields);
   }
 

@@ -1,4 +1,5 @@
-import type { Condition, ConditionName } from '../conditions/conditions.ts';
+import type { ConditionName } from '../conditions/conditions.ts';
+import type { Concern } from './concerns.ts';
 
 /** The body of an alert's webhook. Clients outside rely on it. */
 export interface AlertBody {
@@ -17,12 +18,14 @@ export interface Alert {
 
 interface Texts {
   /** What is wrong, in a few words. */
-  readonly title: (subjects: readonly string[]) => string;
+  readonly title: (concern: About) => string;
   /** What it means for callers, what to do, and where to look. */
-  readonly advice: string;
+  readonly advice: string | ((concern: About) => string);
   /** What is so again, in a few words. */
-  readonly end: string;
+  readonly end: string | ((key: string) => string);
 }
+
+type About = Pick<Concern, 'subjects' | 'key' | 'fields'>;
 
 /** `a`, `a and b`, `a, b and c`. */
 function enumerate(names: readonly string[]): string {
@@ -61,14 +64,15 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
     end: 'Redis no longer deletes keys',
   },
   no_workers: {
-    title: (subjects) => `no worker for ${queues(subjects)}`,
+    title: ({ subjects }) => `no worker for ${queues(subjects)}`,
     advice:
-      'Callers of its models get a 503, and jobs wait. Start a worker (npm run worker), or look at the logs of those ' +
-      'that run: they say why they take no work. "admin queue status" shows how much waits.',
+      'Callers of its models get a 503, and jobs wait. If Redis has no memory left, that is the reason: see that alert ' +
+      'first. Otherwise start a worker (npm run worker), and end those that hang: their /livez does not answer. "admin queue ' +
+      'status" shows how much waits.',
     end: 'each queue has a worker again',
   },
   worker_faults: {
-    title: (subjects) => `workers for ${queues(subjects)} report failures`,
+    title: ({ subjects }) => `workers for ${queues(subjects)} report failures`,
     advice:
       'A part of a worker fails until somebody fixes it, such as a missing permission or a ledger entry that cannot be ' +
       'read. Look for "fails until this is fixed" in the logs of the workers: the line says what to do.',
@@ -97,48 +101,65 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
     end: 'the object store responds again',
   },
   upstream_key_refused: {
-    title: (subjects) =>
-      `${enumerate(subjects)} refuse${subjects.length === 1 ? 's' : ''} a key of the gateway`,
-    advice:
-      'The key is not used meanwhile. Without another key or route, callers of its models get a 502. Check whether the key ' +
-      'is valid, has credit and may use the model. "admin upstream list" shows the reason; after you have fixed it, ' +
-      '"admin upstream reset" uses the key at once.',
-    end: 'no upstream refuses a key any more',
+    title: ({ key }) => `a key is refused by ${splitKey(key).upstream}`,
+    advice: describeRefusedKey,
+    end: (key) => {
+      const { upstream, fingerprint } = splitKey(key);
+      return `the key ${fingerprint} is no longer refused by ${upstream}`;
+    },
   },
 };
 
+/** The key of this problem names the upstream and the fingerprint of its key. */
+function splitKey(key: string): { readonly upstream: string; readonly fingerprint: string } {
+  const at = key.lastIndexOf(' ');
+  return { upstream: key.slice(0, at), fingerprint: key.slice(at + 1) };
+}
+
+function describeRefusedKey({ key, fields }: About): string {
+  const { upstream, fingerprint } = splitKey(key);
+  const { reason, usableKeys, keys, deadModels } = fields;
+  const effect =
+    deadModels === undefined
+      ? 'Other keys or routes take its calls.'
+      : `Nothing else serves ${deadModels}: callers get a 502.`;
+  return (
+    `It is the key ${fingerprint}, ${reason}. ${upstream} has ${usableKeys} of ${keys} keys left. ${effect} Check whether the ` +
+    'key is valid, has credit and may use the model. It is tried again every ten minutes; after you have fixed it, ' +
+    `"admin upstream reset ${upstream}" uses it at once.`
+  );
+}
+
 const where = 'The table of conditions in docs/operations.md says more.';
 
-/** The alert that a condition has begun. Pure. */
-export function describeBegin(
-  { name, subjects }: Pick<Condition, 'name' | 'subjects'>,
-  sinceMs: number,
-): Alert {
-  const { title, advice } = texts[name];
-  const what = title(subjects);
+/** The alert that a condition, or one of its problems, has begun. Pure. */
+export function describeBegin(concern: About & Pick<Concern, 'name'>, sinceMs: number): Alert {
+  const { title, advice } = texts[concern.name];
+  const what = title(concern);
   const since = new Date(sinceMs).toISOString();
   return {
     subject: what,
     body: {
       type: 'alert.begin',
-      condition: name,
+      condition: concern.name,
       since,
-      text: `${capitalize(what)}, since ${since}. ${advice} ${where}`,
+      text: `${capitalize(what)}, since ${since}. ${typeof advice === 'string' ? advice : advice(concern)} ${where}`,
     },
   };
 }
 
-/** The alert that a condition has ended. Pure. */
-export function describeEnd(name: ConditionName, sinceMs: number): Alert {
+/** The alert that a condition, or one of its problems, has ended. Pure. */
+export function describeEnd({ name, key }: Pick<Concern, 'name' | 'key'>, sinceMs: number): Alert {
   const since = new Date(sinceMs).toISOString();
   const { end } = texts[name];
+  const what = typeof end === 'string' ? end : end(key);
   return {
-    subject: `ended: ${end}`,
+    subject: `ended: ${what}`,
     body: {
       type: 'alert.end',
       condition: name,
       since,
-      text: `${capitalize(end)}. The problem began at ${since}.`,
+      text: `${capitalize(what)}. The problem began at ${since}.`,
     },
   };
 }

@@ -1,4 +1,4 @@
-import { conditionNames, type ConditionName } from '../conditions/conditions.ts';
+import { conditionNames } from '../conditions/conditions.ts';
 
 /** What operators were last told about a condition. Times are Unix times in milliseconds. */
 export interface SentRecord {
@@ -13,21 +13,23 @@ export interface SentRecord {
 
 export const neverSent: SentRecord = { isOn: false, sinceMs: 0, beganAtMs: 0, endedAtMs: 0 };
 
-export type SentAlerts = ReadonlyMap<ConditionName, SentRecord>;
+/** By the id of the alert. */
+export type SentAlerts = ReadonlyMap<string, SentRecord>;
 
 /** How it is stored: `on since began ended`. */
 export const formatRecord = ({ isOn, sinceMs, beganAtMs, endedAtMs }: SentRecord): string =>
   [isOn ? 'on' : 'off', ...[sinceMs, beganAtMs, endedAtMs].map(Math.round)].join(' ');
 
 /** Reads stored records. Ignores conditions and formats of other releases. */
-export function parseSent(fields: readonly string[]): Map<ConditionName, SentRecord> {
-  const sent = new Map<ConditionName, SentRecord>();
+export function parseSent(fields: readonly string[]): Map<string, SentRecord> {
+  const sent = new Map<string, SentRecord>();
   for (let i = 0; i + 1 < fields.length; i += 2) {
-    const name = conditionNames.find((one) => one === fields[i]);
+    const id = fields[i]!;
+    const name = conditionNames.find((one) => id === one || id.startsWith(`${one} `));
     const [, state, since, began, ended] = /^(on|off) (\d+) (\d+) (\d+)$/.exec(fields[i + 1]!) ?? [];
     if (name === undefined || state === undefined) continue;
     const record = { sinceMs: Number(since), beganAtMs: Number(began), endedAtMs: Number(ended) };
-    sent.set(name, { isOn: state === 'on', ...record });
+    sent.set(id, { isOn: state === 'on', ...record });
   }
   return sent;
 }

@@ -5,24 +5,19 @@ import {
   conditionNames,
   type Condition,
   type ConditionName,
+  type ConditionProblem,
   type Fields,
 } from './conditions.ts';
 
 /** What is noted about a problem when it begins. */
-export interface ProblemDetails {
-  /** The queue or upstream that has it; empty for the whole. */
-  readonly subject: string;
-  /** When it began (Unix time, ms). */
-  readonly sinceMs: number;
+export interface ProblemDetails extends ConditionProblem {
   /** Which problem it is. Also in the line that tells its end. */
   readonly labels: Fields;
-  /** Facts about its beginning. */
-  readonly fields: Fields;
 }
 
 interface Entry {
   /** By key. */
-  readonly problems: Map<string, Omit<ProblemDetails, 'fields'>>;
+  readonly problems: Map<string, ProblemDetails>;
   isKnown: boolean;
 }
 
@@ -66,12 +61,12 @@ export class ConditionBoard {
     return [...this.#entryOf(name).problems.keys()];
   }
 
-  begin({ name, key }: ProblemId, { subject, sinceMs, labels, fields }: ProblemDetails): void {
+  begin({ name, key }: ProblemId, details: ProblemDetails): void {
     const entry = this.#entryOf(name);
     entry.isKnown = true;
     if (entry.problems.has(key)) return;
-    entry.problems.set(key, { subject, sinceMs, labels });
-    this.#log.error({ condition: name, ...labels, ...fields }, conditionLines[name].begin);
+    entry.problems.set(key, details);
+    this.#log.error({ condition: name, ...details.labels, ...details.fields }, conditionLines[name].begin);
   }
 
   /** @param line the log line, if it is not the condition's own */
@@ -95,6 +90,7 @@ export class ConditionBoard {
         name,
         isOn: isKnown ? all.length > 0 : null,
         sinceMs: all.length === 0 ? null : Math.min(...all.map(({ sinceMs }) => sinceMs)),
+        problems: new Map(problems),
         subjects: [...new Set(all.map(({ subject }) => subject).filter((subject) => subject !== ''))],
       };
     });

@@ -42,4 +42,16 @@ export interface Condition {
   readonly sinceMs: number | null;
   /** What it concerns: names of queues or upstreams. Empty if it concerns the whole. */
   readonly subjects: readonly string[];
+  /** Its problems by key, with when each began. */
+  readonly problems: ReadonlyMap<string, ConditionProblem>;
+}
+
+/** One of the problems of a condition. */
+export interface ConditionProblem {
+  /** The queue or upstream that has it; empty for the whole. */
+  readonly subject: string;
+  /** When it began (Unix time, ms). */
+  readonly sinceMs: number;
+  /** Facts about its beginning. */
+  readonly fields: Fields;
 }

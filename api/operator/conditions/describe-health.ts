@@ -25,6 +25,8 @@ export function describeHealth(
   const isWorking = queues !== null && all.every(([, { faults }]) => faults === 0);
   const isUsedServed =
     queues !== null && all.every(([name, queue]) => queue.isServed || !queuesInUse.has(name));
+  const hasLiveModels =
+    refusedKeys === null || refusedKeys.every(({ deadModels }) => deadModels.length === 0);
   const checks = {
     redis: isRedisUp,
     mongodb: isMongoUp,
@@ -46,7 +48,7 @@ export function describeHealth(
       version: productVersion,
       checks: mapChecks(checks),
     },
-    isServing: isRedisUp && isUsedServed,
+    isServing: isRedisUp && isUsedServed && hasLiveModels,
   };
 }
 

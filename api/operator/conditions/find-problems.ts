@@ -49,6 +49,7 @@ export function findProblems(
       memory &&
       problemIf(isMemoryFull(memory), {
         usedPercent: Math.round((memory.usedShare ?? 0) * 100),
+        ...memory.used,
         refusesWrites: String(memory.isRefusing),
       }),
     redis_evicts:
@@ -60,22 +61,31 @@ export function findProblems(
           ? [{ key: queue, subject: queue, labels: { queue }, fields: { faults } }]
           : [],
       ),
+    // Workers write it. Without any, that is what is wrong.
     ledger_behind:
       ledger &&
-      problemIf(isLedgerBehind(ledger), {
+      problemIf(isLedgerBehind(ledger) && hasWorkers(queues), {
         entries: ledger.entries,
         oldestSeconds: Math.round(ledger.oldestMs / 1_000),
       }),
     upstream_key_refused:
       refusedKeys &&
-      refusedKeys.map(({ upstream, fingerprint, reason }) => ({
+      refusedKeys.map(({ upstream, fingerprint, reason, usableKeys, keys, deadModels }) => ({
         key: `${upstream} ${fingerprint}`,
         subject: upstream,
         labels: { upstream, key: fingerprint },
-        fields: { reason },
+        fields: {
+          reason,
+          usableKeys,
+          keys,
+          ...(deadModels.length > 0 && { deadModels: deadModels.join(', ') }),
+        },
       })),
   };
 }
+
+const hasWorkers = (queues: SystemReading['queues']): boolean =>
+  queues === null || [...queues.values()].some(({ isServed }) => isServed);
 
 const whenDown = (isUp: boolean): readonly Problem[] => problemIf(!isUp, {});
 

@@ -77,14 +77,19 @@ export class SystemReader {
   }
 
   #toMemoryReading(servers: Awaited<ReturnType<typeof readRedisMemory>>): MemoryReading {
-    const shares = servers.flatMap(({ usedBytes, maxBytes }) =>
-      usedBytes === null || maxBytes === null ? [] : [usedBytes / maxBytes],
-    );
+    const shareOf = (one: { readonly usedBytes: number; readonly maxBytes: number }): number =>
+      one.usedBytes / one.maxBytes;
+    const [fullest = null] = servers
+      .flatMap(({ usedBytes, maxBytes }) =>
+        usedBytes === null || maxBytes === null ? [] : [{ usedBytes, maxBytes }],
+      )
+      .toSorted((a, b) => shareOf(b) - shareOf(a));
     const refused = servers.reduce((sum, { refusedCommands }) => sum + refusedCommands, 0);
     const isRefusing = this.#refusedCommands !== null && refused > this.#refusedCommands;
     this.#refusedCommands = refused;
     return {
-      usedShare: shares.length === 0 ? null : Math.max(...shares),
+      usedShare: fullest === null ? null : shareOf(fullest),
+      used: fullest,
       isRefusing,
       evictionPolicy: servers.map(({ policy }) => policy).find(isEvicting) ?? null,
     };

@@ -6,6 +6,11 @@ export interface RefusedKey {
   /** Identifies the key where the key itself must not appear. */
   readonly fingerprint: string;
   readonly reason: string;
+  /** How many keys of the upstream are not refused, of how many. */
+  readonly usableKeys: number;
+  readonly keys: number;
+  /** Models that have no other key or route: all their candidates are refused. */
+  readonly deadModels: readonly string[];
 }
 
 /** What a process reads about the stores and the workers. Null: it could not be read. */
@@ -23,6 +28,8 @@ export interface SystemReading {
 export interface MemoryReading {
   /** The part of its memory that is in use, from 0 to 1; null if it has no limit. */
   readonly usedShare: number | null;
+  /** How much that is, of how much; null if it has no limit. */
+  readonly used: { readonly usedBytes: number; readonly maxBytes: number } | null;
   /** Whether it has refused commands since the last reading. */
   readonly isRefusing: boolean;
   /** The policy by which it deletes keys; null if it deletes none. */

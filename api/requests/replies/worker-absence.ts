@@ -3,11 +3,7 @@ import type { QueueWorkers, WorkerRegistryStore } from '../../../shared/work/que
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { liveness } from '../../../shared/platform/redis/liveness.ts';
 
-/**
- * Callers get an error if no worker has taken work off their queue for this long, counted from its last heartbeat.
- * Restarting the workers takes less time.
- */
-export const defaultNoWorkerTimeoutMs = 15_000;
+export const defaultNoWorkerTimeoutMs = liveness.queue.unservedMs;
 /** A result of a look-up that is older says nothing about whether a queue is served now. */
 const maxLookUpAgeMs = 5_000;
 

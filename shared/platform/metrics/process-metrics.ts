@@ -33,6 +33,9 @@ export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 /** A metric without its registry. Its name has no prefix, and ends with its unit. */
 type Config<C> = Omit<C, 'registers' | 'labelNames'>;
 
+/** How often the event loop is sampled. Each sample wakes up an idle process. */
+const eventLoopSampleMs = 50;
+
 let nodeMetrics: Registry | null = null;
 
 /**
@@ -42,7 +45,11 @@ let nodeMetrics: Registry | null = null;
 function listNodeMetrics(): Metric[] {
   if (nodeMetrics === null) {
     nodeMetrics = new Registry();
-    collectDefaultMetrics({ register: nodeMetrics, prefix: metricPrefix });
+    collectDefaultMetrics({
+      register: nodeMetrics,
+      prefix: metricPrefix,
+      eventLoopMonitoringPrecision: eventLoopSampleMs,
+    });
   }
   return nodeMetrics.getMetricsAsArray() as unknown as Metric[];
 }

@@ -9,6 +9,11 @@ export const liveness = {
    * call slots are freed.
    */
   worker: { reportMs: 1_000, deadMs: 5_000 },
+  /**
+   * A queue: callers get an error if no worker has taken work off it for this long, counted from the last heartbeat of
+   * one. Restarting the workers takes less time.
+   */
+  queue: { unservedMs: 15_000 },
   /** A request that a process works on. Requests that take less time than a report are never reported. */
   request: { reportMs: 3_000, deadMs: 9_000 },
   /**

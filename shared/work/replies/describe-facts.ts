@@ -1,19 +1,21 @@
 import { formatRub } from '../../encoding/money.ts';
 import type { RequestFacts } from './request-facts.ts';
 
-/** Describes what was done for a request, for a log line. What is zero is left out. */
-export function describeFacts(facts: RequestFacts): Readonly<Record<string, string | number | boolean>> {
-  const { upstream, attempts, queueWaitMs, upstreamMs, costNano, isFree } = facts;
-  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = facts;
-  return {
-    ...(upstream !== null && { upstream, attempts, upstreamMs }),
-    ...(queueWaitMs !== null && { queueWaitMs }),
-    ...(promptTokens > 0 && { promptTokens }),
-    ...(cachedTokens > 0 && { cachedTokens }),
-    ...(completionTokens > 0 && { completionTokens }),
-    ...(reasoningTokens > 0 && { reasoningTokens }),
-    // In roubles.
-    cost: Number(formatRub(costNano)),
-    ...(isFree && { isFree }),
-  };
+/** Adds to a log line what was done for a request. What is zero is left out. */
+export function describeFacts(facts: RequestFacts, line: Record<string, unknown>): void {
+  const { upstream, queueWaitMs } = facts;
+  if (upstream !== null) {
+    line['upstream'] = upstream;
+    line['attempts'] = facts.attempts;
+    line['upstreamMs'] = facts.upstreamMs;
+  }
+  if (queueWaitMs !== null) line['queueWaitMs'] = queueWaitMs;
+  if (facts.promptTokens > 0) line['promptTokens'] = facts.promptTokens;
+  if (facts.cachedTokens > 0) line['cachedTokens'] = facts.cachedTokens;
+  if (facts.completionTokens > 0) line['completionTokens'] = facts.completionTokens;
+  if (facts.reasoningTokens > 0) line['reasoningTokens'] = facts.reasoningTokens;
+  // In roubles.
+  line['cost'] = Number(formatRub(facts.costNano));
+  if (facts.isFree) line['isFree'] = true;
+  if (facts.reason !== null) line['reason'] = facts.reason;
 }

@@ -17,6 +17,8 @@ export interface RequestFacts {
   readonly costNano: bigint;
   /** Whether it was one of the account's free requests. */
   readonly isFree: boolean;
+  /** Why it failed, for the log; null on success, and if the request itself was wrong. */
+  readonly reason: string | null;
 }
 
 type Encoded = readonly [
@@ -30,6 +32,8 @@ type Encoded = readonly [
   reasoningTokens: number,
   costNano: string,
   isFree: 0 | 1,
+  /** Workers of earlier versions leave it out. */
+  reason?: string | null,
 ];
 
 /** Encodes the payload of a `facts` frame. */
@@ -45,15 +49,25 @@ export function encodeFacts(facts: RequestFacts): string {
     facts.reasoningTokens,
     facts.costNano.toString(),
     facts.isFree ? 1 : 0,
+    facts.reason,
   ];
   return JSON.stringify(encoded);
 }
 
 export function decodeFacts(payload: Buffer): RequestFacts {
   const encoded = JSON.parse(payload.toString()) as Encoded;
-  const [upstream, attempts, queueWaitMs, upstreamMs, promptTokens, cachedTokens] = encoded;
-  const [, , , , , , completionTokens, reasoningTokens, costNano, isFree] = encoded;
-  const tokens = { promptTokens, cachedTokens, completionTokens, reasoningTokens };
-  const calls = { upstream, attempts, queueWaitMs, upstreamMs };
-  return { ...calls, ...tokens, costNano: BigInt(costNano), isFree: isFree === 1 };
+  // Destructuring would iterate over the array, which takes several times as long.
+  return {
+    upstream: encoded[0],
+    attempts: encoded[1],
+    queueWaitMs: encoded[2],
+    upstreamMs: encoded[3],
+    promptTokens: encoded[4],
+    cachedTokens: encoded[5],
+    completionTokens: encoded[6],
+    reasoningTokens: encoded[7],
+    costNano: BigInt(encoded[8]),
+    isFree: encoded[9] === 1,
+    reason: encoded[10] ?? null,
+  };
 }

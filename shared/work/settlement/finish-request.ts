@@ -21,6 +21,8 @@ export interface RequestOutcome {
   readonly counted: boolean;
   /** Null on success. */
   readonly error: SettledError;
+  /** Why it failed, for the log alone. Null on success, and if the request itself was wrong. */
+  readonly reason?: string | null;
   /** A note for the log row of a success, for example that the response contains less than was requested. */
   readonly note?: string | null;
   /** Whether the caller is charged for the usage: on success, and for output generated before a stream broke. */

@@ -201,10 +201,10 @@ test.serial('a reset ends the cooldown of a key, so that it is called at once', 
   const readStop = async () =>
     (await call<ListedPage<Row>>('GET', '/upstreams?upstream=first')).body.data.find(
       (row) => row['model'] === 'single',
-    )!['set_aside'];
+    )!['not_called'];
   await waitFor('the key to be on cooldown', readStop);
   const reset = await call<{ data: Row[] }>('POST', '/upstreams/first/reset', {});
-  t.true(reset.body.data.every((row) => row['set_aside'] === null));
+  t.true(reset.body.data.every((row) => row['not_called'] === null));
   t.is((await chat(account, 'single')).status, 200);
   t.is((await call('POST', '/upstreams/none/reset', {})).status, 404);
 });

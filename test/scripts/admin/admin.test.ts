@@ -1,4 +1,5 @@
 import test from 'ava';
+import { WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-store.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import * as support from '../../support/admin.ts';
 import type { AdminResult } from '../../support/admin.ts';
@@ -216,6 +217,36 @@ test.serial('lists show why a model is not served and why a route is not called'
   t.regex((await route('demo-svg-image'))?.not_called ?? '', open);
   await stack.redis.del(health);
 });
+
+test.serial(
+  'the list of upstreams says once why a key is not called, and how many calls wait for a slot',
+  async (t) => {
+    const row = async () =>
+      (await runAdmin<(ServedRow & { waiting_for_slot: number })[]>('upstream', 'list')).answer.find(
+        ({ model }) => model === 'demo-svg-image',
+      )!;
+    t.like(await row(), { not_called: null, waiting_for_slot: 0 });
+    const cooldowns = redisKeys.keysOnCooldown('builtin');
+    const refused = `${Date.now() + 600_000} refused with 403`;
+    await stack.redis.hset(cooldowns, 'some none demo-svg-image builtin demo-svg-image', refused);
+    t.regex(
+      (await row()).not_called!,
+      /^for the accounts whose calls were refused: its key is on cooldown for \d+ s: refused with 403$/,
+    );
+    await stack.redis.hset(cooldowns, 'none', refused);
+    t.regex((await row()).not_called!, /^its key is on cooldown for \d+ s: refused with 403$/);
+    t.false('set_aside' in (await row()));
+    await stack.redis.del(cooldowns);
+
+    const held = new Map([['demo-svg-image', { interactive: { running: 1, waiting: 7, oldestMs: 5_000 } }]]);
+    const load = { active: 8, waitingInputs: 0, bulkRuns: 0, faults: 0, isTaking: true };
+    const rest = { concurrency: 64, endedPerMinute: 0, version: '1', held };
+    const registry = new WorkerRegistryStore(stack.redis);
+    await registry.beat('image', 'worker-of-this-test', { ...load, ...rest });
+    t.is((await row()).waiting_for_slot, 7);
+    await registry.leave('image', 'worker-of-this-test');
+  },
+);
 
 for (const words of [
   ['account', 'constructor'],

@@ -28,7 +28,12 @@ models:
 
 const body = { model: 'chat', messages: [{ role: 'user', content: 'hello' }], max_tokens: 10 };
 
-async function run<T>(stack: TestStack, verb: string, queue: string): Promise<T> {
+async function run<T>(
+  stack: TestStack,
+  verb: string,
+  queue: string,
+  warn: (text: string) => void = () => undefined,
+): Promise<T> {
   const { redis, mongo, config } = stack;
   const hotAccounts = new HotAccountStore(
     redis,
@@ -37,7 +42,7 @@ async function run<T>(stack: TestStack, verb: string, queue: string): Promise<T>
   );
   const names = { config, env: stack.env, log: createLogger('test', 'silent'), positionals: [queue] };
   const trail = openTrail({ mongo }, () => undefined);
-  const context = { redis, hotAccounts, trail, ...names } as unknown as AdminContext;
+  const context = { redis, hotAccounts, trail, warn, ...names } as unknown as AdminContext;
   return (await queueVerbs[verb]!.run(context)) as T;
 }
 
@@ -101,6 +106,11 @@ test('draining a queue cancels and refunds all waiting jobs and asks waiting cal
   const countWaiting = async (): Promise<number> =>
     (await run<{ chat: { waiting: number } }>(stack, 'status', '')).chat.waiting;
   await waitFor('all requests to wait', async () => (await countWaiting()) === 6);
+  const warnings: string[] = [];
+  await run(stack, 'status', '', (text) => void warnings.push(text));
+  // The catalog has no models of the other queues.
+  t.is(warnings.length, 1);
+  t.regex(warnings[0]!, /^No worker takes chat requests\. Callers get a 503 after 15 s/);
   t.deepEqual(await run(stack, 'drain', 'chat'), { queue: 'chat', jobs: 5, requests: 1 });
   t.is((await waiting).status, 503);
   for (const { id } of jobs) t.is((await readJob(stack, account, id)).status, 'cancelled');

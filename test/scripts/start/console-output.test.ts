@@ -61,10 +61,29 @@ test('errors with the same text but different fields are all shown, including wh
 test('if there are very many different warnings, some are shown, and the others are only counted', async (t) => {
   const { output, shown } = collect();
   for (let i = 0; i < 500; i++)
-    output.printLog('api', Buffer.from(`${line({ level: 'warn', code: i, msg: 'request failed' })}\n`));
+    output.printLog('api', Buffer.from(`${line({ level: 'warn', code: i, msg: 'it failed' })}\n`));
   t.is(shown().length, 20);
   await waitFor('the end of the second', () => shown().length > 20);
-  t.is(shown().at(-1)?.trim(), '… and 480 more warnings, which are in the logs: request failed');
+  t.is(shown().at(-1)?.trim(), '… and 480 more warnings, which are in the logs: it failed');
+});
+
+test('requests that failed are left out by their codes and models', async (t) => {
+  const { output, shown } = collect();
+  const failed = line({
+    level: 'warn',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    status: 502,
+    code: 'upstream_error',
+    model: 'gpt',
+    msg: 'request',
+  });
+  output.printLog('api', Buffer.from(`${failed}\n`.repeat(30)));
+  await waitFor('the end of the second', () => shown().length > 20);
+  t.is(
+    shown().at(-1)?.trim(),
+    '… and 10 more warnings, which are in the logs: request: upstream_error (gpt)',
+  );
 });
 
 test('warnings that are left out are named by what they are about, also those of the start', async (t) => {

@@ -43,6 +43,8 @@ test('its metrics are for whoever has the token, or for this machine if there is
   t.is(refused.status, 401);
   t.is(refused.headers.get('www-authenticate'), 'Bearer realm="metrics"');
   t.regex(refused.text, /METRICS_TOKEN/);
+  t.regex(refused.text, /"message_ru":"Токен метрик/);
+  t.notRegex(refused.text, /ключ/i);
   t.like(await closed.get('/metrics', { headers: { authorization: 'Bearer secret' } }), { status: 200 });
 });
 

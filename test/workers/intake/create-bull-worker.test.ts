@@ -60,3 +60,31 @@ test('a worker with a queue of jobs does not block its process while Redis is do
   );
   await waitFor('the job added after the outage to run', () => done.has('fourth'));
 });
+
+test('if BullMQ leaves its blocking connection ended, it is opened again, and the worker waits on it', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const bullmq = createRedis(server.url, 'bullmq', log);
+  const redis = createRedis(server.url, 'commands', log);
+  t.teardown(() => {
+    bullmq.disconnect();
+    redis.disconnect();
+  });
+  await Promise.all([waitUntilReady(bullmq), waitUntilReady(redis)]);
+  const done = new Set<string>();
+  const worker = createBullWorker<string>(
+    'ended',
+    async ({ data }) => {
+      done.add(data);
+    },
+    { faults: new Faults(log), log, redis: bullmq, concurrency: 1, lockMs: 10_000 },
+  );
+  t.teardown(() => worker.close(true));
+  const isWaiting = async (): Promise<boolean> => String(await redis.client('LIST')).includes('cmd=bzpopmin');
+  await waitFor('the worker to wait', isWaiting);
+  (await worker.getBackend().blockingClient)!.disconnect();
+  await waitFor('the wait to end', async () => !(await isWaiting()));
+  await waitFor('the worker to wait again', isWaiting);
+  await openBullQueue<string>('ended', redis).add('job', 'job');
+  t.true(await waitFor('the job to run', () => done.has('job')));
+});

@@ -25,7 +25,7 @@ async function callOnce(t: ExecutionContext, step: ApiMiddleware, supportEmail: 
   return { status: response.status, body, lines };
 }
 
-test('a request on a connection over the limit is logged with an access line, without a warning', async (t) => {
+test('a request on a connection over the limit is logged with an access line alone', async (t) => {
   const { status, lines } = await callOnce(t, (context) => {
     markOverLimit(context.req);
     checkOverLimit(context.req);
@@ -49,6 +49,15 @@ test('a failure after the response head has been sent is logged like any other f
   const { type, stack } = failures[0]!['err'] as { type: string; stack: string };
   t.is(type, 'TypeError');
   t.regex(stack, /simulated bug[^]*render-error\.test/);
+});
+
+test('a failure that is not a fault of ours has only the access line, with its reason', async (t) => {
+  const { body, lines } = await callOnce(t, () => {
+    throw new AppError('service_unavailable', { cause: new Error('the store is away') });
+  });
+  t.notRegex(body, /the store is away/);
+  t.like(lines, [{ msg: 'request', level: 40, code: 'service_unavailable', reason: 'the store is away' }]);
+  t.is(lines.length, 1);
 });
 
 test('a banned caller is told the support address, and nobody else is', async (t) => {

@@ -38,6 +38,8 @@ interface Process {
   /** Whether its commands reach Redis. */
   hasRedis: boolean;
   readonly update: (name?: ConditionName) => Promise<void>;
+  /** Sees these keys refused. */
+  readonly updateKeys: (keys: readonly string[]) => Promise<void>;
   readonly stop: () => Promise<void>;
   readonly lines: readonly LogLine[];
 }
@@ -66,13 +68,21 @@ function startProcess(t: ExecutionContext, target: AlertTarget): Process {
     lines,
     stop: () => sender.stop(),
     async update(name: ConditionName = 'redis_memory') {
-      const condition: Condition = { name, isOn: state.isOn, sinceMs: 1, subjects: [] };
+      const condition: Condition = { name, isOn: state.isOn, sinceMs: 1, subjects: [], problems: new Map() };
       await sender.update([condition]);
+    },
+    async updateKeys(keys: readonly string[]) {
+      const fields = { reason: 'refused with 401', usableKeys: 1, keys: 2 };
+      const problems = new Map(keys.map((key) => [key, { subject: key.split(' ')[0]!, sinceMs: 1, fields }]));
+      const isOn = keys.length > 0;
+      await sender.update([
+        { name: 'upstream_key_refused', isOn, sinceMs: isOn ? 1 : null, subjects: [], problems },
+      ]);
     },
   });
 }
 
-const readRecord = (name: ConditionName = 'redis_memory') => redis().hget(redisKeys.sentAlerts, name);
+const readRecord = (name: string = 'redis_memory') => redis().hget(redisKeys.sentAlerts, name);
 
 const begin = 'alert.begin redis_memory';
 const end = 'alert.end redis_memory';
@@ -236,3 +246,38 @@ testOnOneRedis(test.serial)('the process that sends can tell that Redis has no m
   t.deepEqual(receiver.received, [begin]);
   t.regex((await readRecord())!, /^on /);
 });
+
+test.serial(
+  'each refused key has alerts of its own, and another process that takes over tells the end of those it does not see',
+  async (t) => {
+    const texts: string[] = [];
+    const target: AlertTarget = {
+      name: 'webhook',
+      send({ subject }) {
+        texts.push(subject);
+        return Promise.resolve();
+      },
+    };
+    const first = startProcess(t, target);
+    await first.updateKeys(['north aaa']);
+    await first.updateKeys(['north aaa', 'south bbb']);
+    const recordOf = (key: string) => readRecord(`upstream_key_refused ${key}`);
+    await waitFor(
+      'both to be noted',
+      async () => (await recordOf('north aaa')) && (await recordOf('south bbb')),
+    );
+    await first.updateKeys(['south bbb']);
+    await waitFor('an end to be noted', async () => (await recordOf('north aaa'))?.startsWith('off'));
+    await first.stop();
+    const second = startProcess(t, target);
+    await second.updateKeys([]);
+    await waitFor('the other end', async () => (await recordOf('south bbb'))?.startsWith('off'));
+    await second.updateKeys([]);
+    t.deepEqual(texts, [
+      'a key is refused by north',
+      'a key is refused by south',
+      'ended: the key aaa is no longer refused by north',
+      'ended: the key bbb is no longer refused by south',
+    ]);
+  },
+);

@@ -8,7 +8,7 @@ import { createTargets, createWebhookTarget } from '../../../../api/operator/ale
 import { captureLog } from '../../../support/captured-log.ts';
 import { useMailbox } from '../../../support/mailbox.ts';
 
-const alert = describeBegin({ name: 'no_workers', subjects: ['chat'] }, 0);
+const alert = describeBegin({ name: 'no_workers', subjects: ['chat'], key: '', fields: {} }, 0);
 const signal = new AbortController().signal;
 const mailFrom = { name: 'Gateway', address: 'gateway@example.com' };
 

@@ -12,7 +12,7 @@ const healthy: SystemReading = {
   isRedisUp: true,
   isMongoUp: true,
   isStorageUp: true,
-  memory: { usedShare: 0.1, isRefusing: false, evictionPolicy: null },
+  memory: { usedShare: 0.1, used: { usedBytes: 1, maxBytes: 10 }, isRefusing: false, evictionPolicy: null },
   queues: new Map([['chat' as QueueName, { isServed: true, faults: 0 }]]),
   ledger: { entries: 0, maxShardEntries: 0, oldestMs: 0 },
   refusedKeys: [],
@@ -63,7 +63,14 @@ function setUp(t: ExecutionContext): Setup {
   };
 }
 
-const full = { memory: { usedShare: 0.95, isRefusing: false, evictionPolicy: null } };
+const full = {
+  memory: {
+    usedShare: 0.95,
+    used: { usedBytes: 95, maxBytes: 100 },
+    isRefusing: false,
+    evictionPolicy: null,
+  },
+};
 
 test('a condition begins with the second reading in a row, ends likewise, and each is one log line', async (t) => {
   const { look, find, lines, readMetric } = setUp(t);
@@ -132,11 +139,22 @@ test('a ledger with half of what admission allows is behind, however young its e
   t.true(find('ledger_behind').isOn);
 });
 
+test('without any worker, the ledger is not a problem of its own', async (t) => {
+  const { look, find } = setUp(t);
+  const queues = new Map([['chat' as QueueName, { isServed: false, faults: 0 }]]);
+  const behind = { ledger: { entries: 1, maxShardEntries: 1, oldestMs: 61_000 } };
+  for (let i = 0; i < 3; i++) await look({ ...behind, queues });
+  t.false(find('ledger_behind').isOn);
+  for (let i = 0; i < 3; i++) await look(behind);
+  t.true(find('ledger_behind').isOn);
+});
+
 test('each refused key has lines of its own, which name its upstream and fingerprint, and ends a minute late', async (t) => {
   const { look, find, lines, readMetric } = setUp(t);
   const reason = 'refused with 401';
-  const first = { upstream: 'vendor', fingerprint: 'aaa', reason };
-  const second = { upstream: 'vendor', fingerprint: 'bbb', reason };
+  const left = { usableKeys: 1, keys: 3, deadModels: [] };
+  const first = { upstream: 'vendor', fingerprint: 'aaa', reason, ...left };
+  const second = { upstream: 'vendor', fingerprint: 'bbb', reason, ...left };
   await look({ refusedKeys: [first] });
   await look({ refusedKeys: [first, second] });
   await look({ refusedKeys: [first, second] });

@@ -10,7 +10,7 @@ const healthy: SystemReading = {
   isRedisUp: true,
   isMongoUp: true,
   isStorageUp: true,
-  memory: { usedShare: null, isRefusing: false, evictionPolicy: null },
+  memory: { usedShare: null, used: null, isRefusing: false, evictionPolicy: null },
   queues: served(),
   ledger: { entries: 5, maxShardEntries: 2, oldestMs: 900 },
   refusedKeys: [],
@@ -20,6 +20,15 @@ const down = (changes: Partial<SystemReading>): [status: string, isServing: bool
   const { health, isServing } = describeHealth({ ...healthy, ...changes }, expecting);
   const names = Object.entries(health.checks).flatMap(([name, state]) => (state === 'ok' ? [] : [name]));
   return [health.status, isServing, ...names];
+};
+
+const refusedKey = {
+  upstream: 'vendor',
+  fingerprint: 'aaa',
+  reason: 'refused with 401',
+  usableKeys: 1,
+  keys: 2,
+  deadModels: [],
 };
 
 test('each problem is a check that is down, and without Redis the service is', (t) => {
@@ -33,19 +42,24 @@ test('each problem is a check that is down, and without Redis the service is', (
     true,
     'ledger',
   ]);
-  const memory = { usedShare: 0.5, isRefusing: false, evictionPolicy: null };
+  const memory = { usedShare: 0.5, used: null, isRefusing: false, evictionPolicy: null };
   t.deepEqual(down({ memory }), ['ok', true]);
   for (const wrong of [{ usedShare: 0.91 }, { isRefusing: true }, { evictionPolicy: 'allkeys-lru' }])
     t.deepEqual(down({ memory: { ...memory, ...wrong } }), ['degraded', true, 'redis_memory']);
-  const refusedKeys = [{ upstream: 'vendor', fingerprint: 'aaa', reason: 'refused with 401' }];
-  t.deepEqual(down({ refusedKeys }), ['degraded', true, 'upstreams']);
+  t.deepEqual(down({ refusedKeys: [refusedKey] }), ['degraded', true, 'upstreams']);
+  // A model that nothing else serves.
+  t.deepEqual(down({ refusedKeys: [{ ...refusedKey, deadModels: ['chat'] }] }), [
+    'degraded',
+    false,
+    'upstreams',
+  ]);
   const unread = { isRedisUp: false, memory: null, queues: null, ledger: null, refusedKeys: null };
   t.deepEqual(down(unread), ['down', false, 'redis', 'workers', 'ledger', 'redis_memory', 'upstreams']);
 });
 
 test('health names no vendor and no key', (t) => {
-  const refusedKeys = [{ upstream: 'vendor', fingerprint: 'aaa', reason: 'refused with 401' }];
-  t.notRegex(JSON.stringify(describeHealth({ ...healthy, refusedKeys }, expecting)), /vendor|aaa|401/);
+  const refusedKeys = [{ ...refusedKey, deadModels: ['chat-model'] }];
+  t.notRegex(JSON.stringify(describeHealth({ ...healthy, refusedKeys }, expecting)), /vendor|aaa|401|model/);
 });
 
 test('if workers are started on demand, their absence does not degrade the service, but requests are not served', (t) => {

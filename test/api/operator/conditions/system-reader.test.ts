@@ -68,7 +68,7 @@ test.serial('a key counts as refused while all accounts wait for it for that rea
   });
   const { refusedKeys } = await read();
   t.is(refusedKeys?.length, 1);
-  t.like(refusedKeys![0], { upstream: 'vendor', fingerprint });
+  t.like(refusedKeys![0], { upstream: 'vendor', fingerprint, usableKeys: 1, keys: 2, deadModels: [] });
 });
 
 testOnOneRedis(test.serial)('the memory of Redis counts with its limit and its policy', async (t) => {
@@ -76,7 +76,12 @@ testOnOneRedis(test.serial)('the memory of Redis counts with its limit and its p
     await redis().config('SET', 'maxmemory', '0');
     await redis().config('SET', 'maxmemory-policy', 'noeviction');
   });
-  t.deepEqual((await read()).memory, { usedShare: null, isRefusing: false, evictionPolicy: null });
+  t.deepEqual((await read()).memory, {
+    usedShare: null,
+    used: null,
+    isRefusing: false,
+    evictionPolicy: null,
+  });
   await redis().config('SET', 'maxmemory', '1gb');
   await redis().config('SET', 'maxmemory-policy', 'allkeys-lru');
   const { memory } = await read();

@@ -13,6 +13,7 @@ const facts: RequestFacts = {
   reasoningTokens: 0,
   costNano: 1_000n,
   isFree: false,
+  reason: null,
 };
 
 function setUp() {

@@ -32,8 +32,8 @@ test('a failed request is shown with its code, parameter and id', (t) => {
     '03:04:05 api      422 POST /v1/chat/completions validation_failed messages.0.role 3 ms r-1',
   );
   t.is(
-    show({ status: 503, code: 'service_unavailable' }),
-    '03:04:05 api      503 POST /v1/chat/completions service_unavailable 3 ms r-1',
+    show({ level: 'warn', status: 502, code: 'upstream_error', reason: 'every key of south is on cooldown' }),
+    '03:04:05 api      502 POST /v1/chat/completions upstream_error every key of south is on cooldown 3 ms r-1',
   );
   // The response of a stream that ended with an error event.
   t.is(
