@@ -21,6 +21,15 @@ export interface Delivery {
   readonly broken: readonly PendingInput[];
 }
 
+/** What a call took and costs. */
+export interface CallResult {
+  readonly tookMs: number;
+  /** Null if it is unknown. */
+  readonly vendorCostNano: bigint | null;
+  /** Called before the first vector is delivered, unless all are invalid. */
+  readonly onValid?: () => void;
+}
+
 /**
  * Delivers the vectors of a call to its inputs. JSON cannot represent non-finite numbers, so a vector that
  * contains one is invalid. If only some vectors are invalid, their inputs are to blame, and the others are delivered. If all
@@ -32,7 +41,7 @@ export function deliverVectors(
   response: EmbeddingResponse,
   bill: CallBill,
   bufferRef: BufferRef | null,
-  { tookMs, vendorCostNano }: { readonly tookMs: number; readonly vendorCostNano: bigint | null },
+  { tookMs, vendorCostNano, onValid }: CallResult,
 ): Delivery {
   const billedTimes = shareExactly(
     tookMs,
@@ -44,6 +53,7 @@ export function deliverVectors(
   if (broken.size === inputs.length) {
     throw new UpstreamError('unavailable', 'the upstream sent only vectors with non-finite numbers');
   }
+  onValid?.();
   const embedded: DeliveredInput[] = [];
   // The inputs with a vector bear the cost of the others.
   const costs =

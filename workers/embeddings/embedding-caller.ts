@@ -123,7 +123,7 @@ export class EmbeddingCaller {
     upstream: Upstream,
     target: UpstreamTarget,
     inputs: readonly PendingInput[],
-    { route, span = null }: Pick<GrantedCall, 'route' | 'span'>,
+    { route, noteSuccess, span = null }: Pick<GrantedCall, 'route' | 'noteSuccess' | 'span'>,
   ): Promise<readonly PendingInput[]> {
     const { log, media, vectorCache } = this.#dependencies;
     if (upstream.embed === undefined) {
@@ -155,8 +155,8 @@ export class EmbeddingCaller {
       characters: inputs.reduce((sum, { text }) => sum + text.length, 0),
       durationMs: tookMs,
     });
-    const times = { tookMs, vendorCostNano };
-    const { embedded, broken } = deliverVectors(inputs, response, bill, bufferRef, times);
+    const result = { tookMs, vendorCostNano, onValid: noteSuccess };
+    const { embedded, broken } = deliverVectors(inputs, response, bill, bufferRef, result);
     // Uses the model that was called; the catalog may have changed since the inputs were looked up.
     const space = findVectorSpace(model, dimensions);
     if (space === null) bufferRef?.drop();

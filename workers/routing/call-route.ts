@@ -65,6 +65,11 @@ export interface GrantedCall {
   readonly acquireExtraSlot: AcquireExtraSlot;
   /** Reports that the call also serves these other accounts, so its outcome applies to all of them. */
   readonly setServedAccounts: (accountIds: Iterable<string>) => void;
+  /**
+   * Reports the success of the call to its observers. An attempt that delivers its response by itself calls this before,
+   * so that requests know their calls when they are settled. Otherwise it is done after the attempt.
+   */
+  readonly noteSuccess: () => void;
   /** Takes the vendor's own counts. The last ones are used. */
   readonly noteUsage: (usage: UpstreamUsage) => void;
   /** Null or absent if the call is not traced. */
@@ -307,7 +312,10 @@ async function callOnce<T>(
   const startedAtMs = performance.now();
   const span = tracing === null ? null : createSpan(tracing, call, { route, startedAtMs, waitedMs });
   let usage: UpstreamUsage | null = null;
+  let isNoted = false;
   const noteEnd = ({ end, status, reason }: Pick<EndedCall, 'end' | 'status' | 'reason'>): void => {
+    if (isNoted) return;
+    isNoted = true;
     const callClass = call.callClass ?? 'interactive';
     const times = { waitedMs, startedAtMs, durationMs: performance.now() - startedAtMs };
     const ended = { model: call.model, route, callClass, end, status, reason, usage, ...times };
@@ -335,6 +343,7 @@ async function callOnce<T>(
       setServedAccounts: (shared) => {
         accountIds = [...shared];
       },
+      noteSuccess: () => noteEnd(success),
       noteUsage: (reported) => {
         usage = reported;
         span?.noteUsage(reported);
@@ -343,7 +352,7 @@ async function callOnce<T>(
     });
     if (call.failures === undefined) failures.count();
     limiter.release(slot, 'ok', null, accountIds);
-    noteEnd({ end: 'success', status: 200, reason: null });
+    noteEnd(success);
     return { response };
   } catch (error) {
     releaseFailed({ limiter, failures }, slot, error, accountIds);
@@ -351,6 +360,8 @@ async function callOnce<T>(
     throw error;
   }
 }
+
+const success = { end: 'success', status: 200, reason: null } as const;
 
 function describeEnd(error: unknown): Pick<EndedCall, 'end' | 'status' | 'reason'> {
   if (error instanceof UpstreamError) {

@@ -64,6 +64,33 @@ test('in a shared call, only inputs with a non-finite vector fail', async (t) =>
   }
 });
 
+test('the inputs with a vector share the cost of the call exactly, and requests share that of a common input', async (t) => {
+  const alone = new PendingRequest({ ...task, inputs: ['a', 'b'] });
+  const other = new PendingRequest({ ...task, inputs: ['b'] });
+  const [first, shared, broken] = [
+    new PendingInput(alone, 'a', 3),
+    new PendingInput(alone, 'b', 4),
+    new PendingInput(other, 'c', 5),
+  ];
+  first.claim(alone, 0);
+  shared.claim(alone, 1);
+  shared.claim(other, 0);
+  const response = {
+    vectors: Buffer.from(Float32Array.of(1, 2, NaN).buffer),
+    dimensions: 1,
+    broken: [2],
+    promptTokens: 12,
+    release: null,
+  };
+  const inputs = [first, shared, broken];
+  deliverVectors(inputs, response, billCall(inputs, 12), null, { tookMs: 10, vendorCostNano: 1_000n });
+  const costsOf = async (request: PendingRequest) =>
+    (await request.answer).outcomes.map((one) => ('vector' in one ? one.vendorCostNano : null));
+  const [ofAlone, ofOther] = [await costsOf(alone), await costsOf(other)];
+  t.deepEqual(ofAlone, [428n, 286n]);
+  t.deepEqual(ofOther, [286n]);
+});
+
 test('the error of each request states which of its own inputs has a non-finite vector', async (t) => {
   const first = new PendingRequest({ ...task, inputs: [] });
   const [good, bad] = [new PendingInput(first, 'good', 1), new PendingInput(first, 'bad', 1)];

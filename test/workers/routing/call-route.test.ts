@@ -5,11 +5,12 @@ import type { CatalogRoute } from '../../../shared/catalog/catalog-schema.ts';
 import { breakerRules } from '../../../shared/routing/breaker-rules.ts';
 import { listCandidates } from '../../../shared/routing/route-candidate.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import type { EndedCall } from '../../../workers/routing/call-observer.ts';
 import { callRoute, type GrantedCall, type Routing } from '../../../workers/routing/call-route.ts';
 import { RouteLimiter } from '../../../workers/routing/route-limiter.ts';
 import { UpstreamPool } from '../../../workers/routing/upstream-pool.ts';
 import { makeOneImagePerCall } from '../../../workers/upstreams/one-image-per-call.ts';
-import { UpstreamError } from '../../../workers/upstreams/upstream.ts';
+import { noUpstreamUsage, UpstreamError } from '../../../workers/upstreams/upstream.ts';
 import { createRoute } from '../../support/routing.ts';
 import { createContext } from '../../support/upstream-target.ts';
 import { useRedis } from '../../support/use-redis.ts';
@@ -209,4 +210,25 @@ test('bodies that a server fails at, with the same words each time, do not block
     await t.throwsAsync(callFor('ann', fail(`request ${i} broke`)));
   }
   t.is(await callFor('ann', () => Promise.resolve('fine')), 'fine');
+});
+
+test('each call is noted once with its status, reason and usage, also before its attempt ends', async (t) => {
+  const ended: EndedCall[] = [];
+  const routing = { ...createRouting(t), onCallEnded: (one: EndedCall) => void ended.push(one) };
+  const routes = [createRoute('noted-first', { weight: 1_000_000_000 }), createRoute('noted-second')];
+  const usage = { ...noUpstreamUsage, promptTokens: 3 };
+  await call(routing, routes, (model, { noteUsage, noteSuccess }) => {
+    if (model === 'noted-first') {
+      noteUsage(usage);
+      throw new UpstreamError('unavailable', 'overloaded', { status: 503 });
+    }
+    noteSuccess();
+    t.is(ended.length, 2);
+    return 'response';
+  });
+  t.like(ended, [
+    { end: 'unavailable', status: 503, reason: 'overloaded', usage },
+    { end: 'success', status: 200, reason: null, usage: null },
+  ]);
+  t.is(ended.length, 2);
 });
