@@ -1,26 +1,29 @@
 // decision 0098
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { hashSecret } from '../../shared/accounts/credentials.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 
-/** A browser's session of the admin API, as stored. It ends with its token. */
+/** A browser's session of the admin API. It ends with its token. */
 export interface AdminSession {
   /** The hash of the token that started it. */
   readonly secretHash: string;
-  readonly csrfHash: string;
-}
-
-/** The secrets of a session, which are sent to the browser and not stored. */
-export interface StartedSession {
-  readonly cookie: string;
   readonly csrfToken: string;
   readonly expiresAt: Date;
 }
 
+/** What is stored of a session, under the hash of its cookie. */
+interface StoredSession {
+  readonly secretHash: string;
+  readonly expiresAtMs: number;
+}
+
 const lifeSeconds = 8 * 60 * 60;
-const secret = /^[A-Za-z0-9_-]{43}$/;
-const createSecret = (): string => randomBytes(32).toString('base64url');
+const cookieForm = /^[A-Za-z0-9_-]{43}$/;
+
+/** Derived from the cookie, so that a page which was reloaded can be told it again. Pages cannot read the cookie. */
+const deriveCsrfToken = (cookie: string): string =>
+  createHmac('sha256', cookie).update('admin csrf token').digest('base64url');
 
 /** Sessions of operators' browsers, in Redis. */
 export class AdminSessionStore {
@@ -30,24 +33,31 @@ export class AdminSessionStore {
     this.#redis = redis;
   }
 
-  /** @param secretHash of the token */
-  async start(secretHash: string): Promise<StartedSession> {
-    const [cookie, csrfToken] = [createSecret(), createSecret()];
-    const session: AdminSession = { secretHash, csrfHash: hashSecret(csrfToken) };
+  /** @param secretHash of the token. @returns the cookie, which is stored nowhere */
+  async start(secretHash: string): Promise<{ readonly cookie: string; readonly session: AdminSession }> {
+    const cookie = randomBytes(32).toString('base64url');
+    const expiresAtMs = Date.now() + lifeSeconds * 1_000;
+    const stored: StoredSession = { secretHash, expiresAtMs };
     const key = redisKeys.adminSession(hashSecret(cookie));
-    await callRedis(() => this.#redis.set(key, JSON.stringify(session), 'EX', lifeSeconds));
-    return { cookie, csrfToken, expiresAt: new Date(Date.now() + lifeSeconds * 1_000) };
+    await callRedis(() => this.#redis.set(key, JSON.stringify(stored), 'EX', lifeSeconds));
+    return { cookie, session: toSession(cookie, stored) };
   }
 
   /** @returns null if the session has ended or never was */
   async find(cookie: string): Promise<AdminSession | null> {
-    if (!secret.test(cookie)) return null;
+    if (!cookieForm.test(cookie)) return null;
     const text = await callRedis(() => this.#redis.get(redisKeys.adminSession(hashSecret(cookie))));
-    return text === null ? null : (JSON.parse(text) as AdminSession);
+    return text === null ? null : toSession(cookie, JSON.parse(text) as StoredSession);
   }
 
   async end(cookie: string): Promise<void> {
-    if (secret.test(cookie))
-      await callRedis(() => this.#redis.del(redisKeys.adminSession(hashSecret(cookie))));
+    if (!cookieForm.test(cookie)) return;
+    await callRedis(() => this.#redis.del(redisKeys.adminSession(hashSecret(cookie))));
   }
 }
+
+const toSession = (cookie: string, { secretHash, expiresAtMs }: StoredSession): AdminSession => ({
+  secretHash,
+  csrfToken: deriveCsrfToken(cookie),
+  expiresAt: new Date(expiresAtMs),
+});

@@ -32,5 +32,5 @@ export interface AdminCaller {
   /** The hash of the token. A session ends with it. */
   readonly secretHash: string;
   /** Null if the caller sent the token itself. */
-  readonly session: { readonly csrfHash: string } | null;
+  readonly session: { readonly csrfToken: string; readonly expiresAt: Date } | null;
 }

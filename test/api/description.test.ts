@@ -95,6 +95,7 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'deleteJobResponse',
   'streamJobEvents',
   'streamJobOutput',
+  'getAdminSession',
   'getAccount',
   'updateAccount',
   'creditAccount',

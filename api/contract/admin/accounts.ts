@@ -138,7 +138,7 @@ export const listAccounts = defineOperation({
   adminScope: 'read',
   query: Type.Object({
     search: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'The beginning of a word, or of an id.' }),
+      Type.String({ maxLength: 200, description: 'The beginning of a word, or of an id.' }),
     ),
     ...pageQuery,
   }),

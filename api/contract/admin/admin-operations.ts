@@ -14,6 +14,7 @@ import {
   banUser,
   createAdminToken,
   endAdminSession,
+  getAdminSession,
   getUser,
   listAdminTokens,
   listAuditEvents,
@@ -48,6 +49,7 @@ import {
 /** Every operation of the admin API that needs a token. */
 export const adminOperations = {
   startAdminSession,
+  getAdminSession,
   endAdminSession,
   createAccount,
   listAccounts,

@@ -95,6 +95,23 @@ export const revokeAdminToken = defineOperation({
   },
 });
 
+const AdminSession = Type.Object(
+  {
+    name: Type.String({ description: 'The name of the token.' }),
+    scope: Scope,
+    csrf_token: Type.String({ description: 'Send it as `X-CSRF-Token` with each change.' }),
+    expires_at: Moment('When the session ends.'),
+  },
+  { title: 'AdminSession' },
+);
+
+const session = {
+  name: 'billing-system',
+  scope: 'billing',
+  csrf_token: 'Zk3v9n1Qw8rT5yU2iO7pA4sD6fG0hJlXcVbNmQwErTy',
+  expires_at: '2026-11-21T17:15:04.000Z',
+};
+
 export const startAdminSession = defineOperation({
   operationId: 'startAdminSession',
   tag: 'Admin',
@@ -107,24 +124,23 @@ export const startAdminSession = defineOperation({
   auth: 'admin',
   adminScope: 'read',
   setsCookies: true,
-  response: Type.Object(
-    {
-      name: Type.String({ description: 'The name of the token.' }),
-      scope: Scope,
-      csrf_token: Type.String({ description: 'Send it as `X-CSRF-Token` with each change.' }),
-      expires_at: Moment('When the session ends.'),
-    },
-    { title: 'AdminSession' },
-  ),
+  response: AdminSession,
   errors: [],
-  example: {
-    response: {
-      name: 'billing-system',
-      scope: 'billing',
-      csrf_token: 'Zk3v9n1Qw8rT5yU2iO7pA4sD6fG0hJlXcVbNmQwErTy',
-      expires_at: '2026-11-21T17:15:04.000Z',
-    },
-  },
+  example: { response: session },
+});
+
+export const getAdminSession = defineOperation({
+  operationId: 'getAdminSession',
+  tag: 'Admin',
+  summary: 'Get the session',
+  description: 'For a page that was reloaded: who is signed in, and the `csrf_token`.',
+  method: 'get',
+  path: '/admin/session',
+  auth: 'admin',
+  adminScope: 'read',
+  response: AdminSession,
+  errors: ['not_found'],
+  example: { response: session },
 });
 
 export const endAdminSession = defineOperation({

@@ -13,6 +13,7 @@ import { createRefillCodes, listRefillCodes, revokeRefillCode } from './codes.ts
 import {
   createAdminToken,
   endAdminSession,
+  getAdminSession,
   listAdminTokens,
   listAuditEvents,
   revokeAdminToken,
@@ -44,6 +45,7 @@ import {
 /** The endpoint of each operation of the admin API that needs a token. */
 export const adminEndpoints = {
   startAdminSession,
+  getAdminSession,
   endAdminSession,
   createAccount,
   listAccounts,

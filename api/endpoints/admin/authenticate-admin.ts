@@ -36,7 +36,7 @@ export function authenticateAdmin(services: Services, operation: Operation): Api
     context.state.admin = caller;
     if (caller.session !== null && hasUnsafeMethod(operation)) {
       await verifyOrigin(context, () => Promise.resolve());
-      checkCsrfToken(caller.session.csrfHash, context.get('x-csrf-token'));
+      checkCsrfToken(caller.session.csrfToken, context.get('x-csrf-token'));
     }
     if (!allowsScope(caller.scope, adminScope)) throw outsideScope(caller, adminScope);
     await next();
@@ -83,11 +83,11 @@ function readToken(context: ApiContext): string | null {
   return token;
 }
 
-function checkCsrfToken(csrfHash: string, token: string): void {
-  if (isSameHash(csrfHash, hashSecret(token))) return;
+function checkCsrfToken(expected: string, token: string): void {
+  if (isSameHash(hashSecret(expected), hashSecret(token))) return;
   throw new AppError('csrf_failed', {
     message:
-      'The X-CSRF-Token header is missing or incorrect. Send the csrf_token that POST /v1/admin/session returned when this session started.',
+      'The X-CSRF-Token header is missing or incorrect. Send the csrf_token of this session, which GET /v1/admin/session returns.',
   });
 }
 

@@ -1,4 +1,5 @@
 import { describeEvent, readResource } from '../../../shared/admin/audit-log.ts';
+import type { AdminCaller } from '../../../shared/admin/admin-scope.ts';
 import { AuditLogStore } from '../../../shared/admin/audit-log-store.ts';
 import { takePage, toPage } from '../../../shared/admin/page.ts';
 import { createToken, listTokens, revokeToken } from '../../../shared/admin/tokens.ts';
@@ -46,14 +47,27 @@ export const revokeAdminToken = defineAdminEndpoint(
 export const startAdminSession = defineAdminEndpoint(
   operations.startAdminSession,
   (services) => async (context) => {
-    const { name, scope, secretHash, session } = adminOf(context);
-    if (session !== null) throw noToken();
-    const started = await services.admin.sessions.start(secretHash);
-    const { cookie: token, csrfToken, expiresAt } = started;
-    setCookie(context, services.config, 'admin', { token, expiresAt });
-    return { name, scope, csrf_token: csrfToken, expires_at: expiresAt.toISOString() };
+    const caller = adminOf(context);
+    if (caller.session !== null) throw noToken();
+    const { cookie: token, session } = await services.admin.sessions.start(caller.secretHash);
+    setCookie(context, services.config, 'admin', { token, expiresAt: session.expiresAt });
+    return presentSession(caller, session);
   },
 );
+
+export const getAdminSession = defineAdminEndpoint(operations.getAdminSession, () => async (context) => {
+  const caller = adminOf(context);
+  if (caller.session === null)
+    throw new AppError('not_found', {
+      message: 'This call has no session but a token. POST /v1/admin/session starts one.',
+    });
+  return await Promise.resolve(presentSession(caller, caller.session));
+});
+
+const presentSession = (
+  { name, scope }: AdminCaller,
+  { csrfToken, expiresAt }: NonNullable<AdminCaller['session']>,
+): object => ({ name, scope, csrf_token: csrfToken, expires_at: expiresAt.toISOString() });
 
 export const endAdminSession = defineAdminEndpoint(
   operations.endAdminSession,

@@ -162,6 +162,10 @@ test('a session has the scope of its token, and changes need its CSRF token and 
   const send = (method: string, path: string, body?: unknown, headers = {}) =>
     callAdmin(stack.url, null, method, path, body, { cookie, ...headers });
   t.is((await send('GET', '/accounts')).status, 200);
+  const { expires_at: expiresAt, ...again } = (await send('GET', '/session')).body;
+  t.like(again, { scope: 'billing', csrf_token: started.body.csrf_token }, 'a reloaded page gets the same');
+  t.true(Math.abs(Date.parse(String(expiresAt)) - Date.now() - 8 * 3_600_000) < 60_000);
+  t.is((await callAdmin(stack.url, token, 'GET', '/session')).status, 404, 'a token is no session');
   const account = { name: 'Anna' };
   t.is(codeOf(await send('POST', '/accounts', account)), 'csrf_failed');
   t.is(codeOf(await send('POST', '/accounts', account, { 'x-csrf-token': 'x' })), 'csrf_failed');
