@@ -18,7 +18,8 @@ const start = async () => {
   await import('./endpoints/admin/admin-endpoints.ts');
   await import('./app.ts');
   const { startApi } = await import('./server.ts');
-  return { running: await startApi(config, process.env, log, {}, joinProcessGroup()), log };
+  const overrides = { reportsSetup: true };
+  return { running: await startApi(config, process.env, log, overrides, joinProcessGroup()), log };
 };
 
 await runProcess('api', start, { logFormat: readLogFormat(process.env) });

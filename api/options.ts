@@ -41,6 +41,8 @@ export interface ApiOptions {
    * Whether to load the tokenizer at startup, which takes a third of a second. Otherwise the first request loads it.
    */
   readonly preloadsVocabularies: boolean;
+  /** Whether to log at startup what is wrong with the set-up of the stores. */
+  readonly reportsSetup: boolean;
 }
 
 export const defaultApiOptions: ApiOptions = {
@@ -65,4 +67,5 @@ export const defaultApiOptions: ApiOptions = {
   // The maximum time that MongoDB may take for a page of logs.
   databaseWaitMs: 5_000,
   preloadsVocabularies: true,
+  reportsSetup: false,
 };

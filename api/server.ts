@@ -5,6 +5,7 @@ import type { Config } from '../shared/platform/config/config.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { Operation } from '../shared/contract/operation.ts';
 import { operations } from './contract/operations.ts';
+import { reportSetup } from '../shared/doctor/report-setup.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { loadTokenizer } from '../shared/catalog/count-tokens.ts';
 import { loadTokenDecoder } from '../shared/preparing/tokens/decode-tokens.ts';
@@ -125,6 +126,8 @@ export async function startApi(
     setImmediate(loadTokenDecoder);
   }
   const conditions = watchConditions(services, board, options);
+  if (options.reportsSetup)
+    runInBackground(reportSetup({ ...stores, config, env }, log), 'checking the set-up', log);
   let closing: Promise<void> | null = null;
   let handingBack: Promise<void> | null = null;
   log.info({ url }, 'api ready');

@@ -4,6 +4,7 @@ const examples = {
   'embed-file': () => import('./embed-file.ts'),
   chat: () => import('./chat.ts'),
   image: () => import('./image.ts'),
+  billing: () => import('./billing.ts'),
 };
 
 const [, , name = ''] = process.argv;

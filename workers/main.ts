@@ -43,6 +43,7 @@ function readOptions(args: string[]): WorkerOptions {
   return {
     queues: [...new Set(queues)] as QueueName[],
     concurrency,
+    reportsSetup: true,
     ...(healthFile === undefined ? {} : { healthFile: resolve(healthFile) }),
   };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { reportSetup } from '../shared/doctor/report-setup.ts';
 import { BanWatch } from '../shared/money/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import { batchQueueOf } from '../shared/work/jobs/job-line.ts';
@@ -46,6 +47,8 @@ export interface WorkerOptions {
   readonly responseMemoryBytes?: number;
   /** The file written for `node dist/workers/health.js`. If omitted, none is written. */
   readonly healthFile?: string;
+  /** Whether to log at startup what is wrong with the set-up of the stores. */
+  readonly reportsSetup?: boolean;
 }
 
 export interface RunningWorker extends Required<Running> {
@@ -62,7 +65,7 @@ export async function startWorker(
   options: WorkerOptions,
 ): Promise<RunningWorker> {
   const workerId = randomUUID();
-  const { queues, concurrency, responseMemoryBytes, healthFile } = options;
+  const { queues, concurrency, responseMemoryBytes, healthFile, reportsSetup = false } = options;
   const metrics = new ProcessMetrics({ role: 'worker', version: productVersion, build: productBuild });
   const tracing = await openTracing(config.tracing, 'worker', log);
   const stores = await openStores(config, env, log, metrics);
@@ -164,6 +167,7 @@ export async function startWorker(
     log,
   });
   const metricsUrl = operatorServer === null ? {} : { metricsUrl: `${operatorServer.url}/metrics` };
+  if (reportsSetup) runInBackground(reportSetup({ ...stores, config, env }, log), 'checking the set-up', log);
   log.info({ workerId, queues, concurrency, ...metricsUrl }, 'worker ready');
 
   return {

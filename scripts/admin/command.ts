@@ -23,7 +23,7 @@ export class PlainText {
   }
 }
 
-export interface AdminVerb {
+interface VerbUsage {
   /** Arguments after the verb, for the usage text. */
   readonly usage: string;
   /** Description for the usage text. */
@@ -37,11 +37,20 @@ export interface AdminVerb {
   readonly flags?: readonly string[];
   /** The fields that the table shows; all by default. `--json` always shows all. */
   readonly columns?: readonly string[];
+}
+
+export interface AdminVerb extends VerbUsage {
   /**
    * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read; so is PlainText.
    * @throws CommandError, AppError
    */
   readonly run: (context: AdminContext) => Promise<unknown>;
+}
+
+/** A verb that must also work if the stores, or the configuration, do not. */
+export interface StorelessVerb extends VerbUsage {
+  /** @returns what `--json` prints. @throws CommandError, FoundProblems */
+  readonly runWithoutStores: (context: Pick<AdminContext, 'env' | 'flags'>) => Promise<unknown>;
 }
 
 /** The command line is wrong: exit 2, with the usage of the verb, or of the resource if the verb is unknown. */
@@ -54,13 +63,13 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** A check found differences: its result is printed as usual, and the command exits 1. */
-export class FoundDifferences extends Error {
-  override readonly name = 'FoundDifferences';
+/** A check found something wrong: its result is printed as usual, and the command exits 1. */
+export class FoundProblems extends Error {
+  override readonly name = 'FoundProblems';
   readonly result: unknown;
 
   constructor(result: unknown) {
-    super('There are differences.');
+    super('There are problems.');
     this.result = result;
   }
 }

@@ -2,7 +2,7 @@ import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { FoundDifferences, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { FoundProblems, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
@@ -94,6 +94,6 @@ async function verify(context: AdminContext): Promise<unknown> {
     ? await trail.run({ action: 'ledger.release-orphans', id: account ?? 'all' }, run)
     : await run();
   endProgress();
-  if (verification.differences.length > 0) throw new FoundDifferences(verification);
+  if (verification.differences.length > 0) throw new FoundProblems(verification);
   return verification;
 }

@@ -1,12 +1,12 @@
 import type { Writable } from 'node:stream';
-import { FoundDifferences, UsageError, type AdminVerb } from './command.ts';
+import { FoundProblems, UsageError, type AdminVerb, type StorelessVerb } from './command.ts';
 import { printResult } from './print-result.ts';
 import { readArguments, type CommandArguments } from './read-arguments.ts';
 import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
 import { openTrail } from './open-trail.ts';
 import { describeFailure, withStores } from './with-stores.ts';
 
-type Verbs = Record<string, AdminVerb>;
+type Verbs = Record<string, AdminVerb | StorelessVerb>;
 
 /** Imported on demand, because most commands need neither BullMQ nor the catalog reader, which are slow to load. */
 const resources: Record<string, () => Promise<Verbs>> = {
@@ -14,6 +14,7 @@ const resources: Record<string, () => Promise<Verbs>> = {
   audit: async () => (await import('./audit.ts')).auditVerbs,
   batch: async () => (await import('./batch.ts')).batchVerbs,
   code: async () => (await import('./code.ts')).codeVerbs,
+  doctor: async () => (await import('./doctor.ts')).doctorVerbs,
   job: async () => (await import('./job.ts')).jobVerbs,
   ledger: async () => (await import('./ledger.ts')).ledgerVerbs,
   model: async () => (await import('./model.ts')).modelVerbs,
@@ -63,7 +64,7 @@ function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
 const defaultColumns = 100;
 
 interface CommandLine extends CommandArguments {
-  readonly verb: AdminVerb;
+  readonly verb: AdminVerb | StorelessVerb;
 }
 
 async function readCommandLine(args: string[]): Promise<CommandLine> {
@@ -100,20 +101,25 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
     warnings.push(`Warning: ${toPrintable(text)}\n`);
   };
   let exitCode = 0;
-  await withStores(env, async (stores) => {
-    const result = await verb
-      .run({ ...stores, trail: openTrail(stores, warn), positionals, options, flags, warn })
-      .catch((error: unknown) => {
-        if (!(error instanceof FoundDifferences)) throw error;
-        exitCode = 1;
-        return error.result;
-      });
+  const print = async (running: Promise<unknown>): Promise<void> => {
+    const result = await running.catch((error: unknown) => {
+      if (!(error instanceof FoundProblems)) throw error;
+      exitCode = 1;
+      return error.result;
+    });
     await printResult(result, stdout, {
       json,
       width: stdout.columns ?? defaultColumns,
       columns: verb.columns,
     });
-  }).finally(() => {
+  };
+  await (
+    'runWithoutStores' in verb
+      ? print(verb.runWithoutStores({ env, flags }))
+      : withStores(env, (stores) =>
+          print(verb.run({ ...stores, trail: openTrail(stores, warn), positionals, options, flags, warn })),
+        )
+  ).finally(() => {
     // Below the result, where they are read.
     for (const text of warnings) stderr.write(text);
   });

@@ -41,25 +41,45 @@ export async function testModel(
   return await trail.run(
     { action: 'model.test', id },
     async () => {
-      const reply = redisKeys.drained(randomUUID());
-      const workers = await new WorkerRegistryStore(redis).findAlive(queueOfModel(type));
-      for (const worker of workers)
-        if (await sendControl(redis, worker, { action: 'test-model', model: id, reply }))
-          return describeTest(id, await awaitReply(redis, reply, signal));
-      throw unavailable(`No live worker serves the queue of ${id}. Start one, and try again.`);
+      const [result] = await askWorker(redis, { id, type, upstream: null }, signal);
+      return describeTest(id, result!);
     },
     (result) => result,
   );
+}
+
+/**
+ * Has a live worker make a short call to a model with each key of an upstream.
+ * @returns one result per key; empty if the worker has no route of the model to the upstream
+ * @throws AppError `service_unavailable` if no worker does it in time
+ */
+export const testKeys = async (
+  redis: RedisClient,
+  { id, type }: CatalogModel,
+  upstream: string,
+): Promise<ModelTestResult[]> => await askWorker(redis, { id, type, upstream });
+
+async function askWorker(
+  redis: RedisClient,
+  { id, type, upstream }: Pick<CatalogModel, 'id' | 'type'> & { readonly upstream: string | null },
+  signal?: AbortSignal,
+): Promise<ModelTestResult[]> {
+  const reply = redisKeys.drained(randomUUID());
+  const workers = await new WorkerRegistryStore(redis).findAlive(queueOfModel(type));
+  for (const worker of workers)
+    if (await sendControl(redis, worker, { action: 'test-model', model: id, upstream, reply }))
+      return await awaitReply(redis, reply, signal);
+  throw unavailable(`No live worker serves the queue of ${id}. Start one, and try again.`);
 }
 
 async function awaitReply(
   redis: RedisClient,
   reply: string,
   signal: AbortSignal | undefined,
-): Promise<ModelTestResult> {
+): Promise<ModelTestResult[]> {
   for (const untilMs = performance.now() + replyTimeoutMs; performance.now() < untilMs;) {
     const text = await callRedis(() => redis.lpop(reply));
-    if (text !== null) return JSON.parse(text) as ModelTestResult;
+    if (text !== null) return JSON.parse(text) as ModelTestResult[];
     signal?.throwIfAborted();
     await delay(pollMs);
   }

@@ -1,10 +1,11 @@
 // decision 0098
-import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
+import type { CatalogModel, CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError, toAppError } from '../../shared/contract/errors.ts';
 import { shorten } from '../../shared/platform/runtime/shorten.ts';
 import { callRedis } from '../../shared/platform/redis/redis-client.ts';
 import { noImageOptions } from '../../shared/work/queue/job-kinds.ts';
 import type { ControlMessage, ModelTestResult } from '../../shared/work/replies/worker-control.ts';
+import { listCandidates } from '../../shared/routing/route-candidate.ts';
 import { callRoute, type RouteTarget } from '../routing/call-route.ts';
 import {
   noUpstreamUsage,
@@ -30,23 +31,47 @@ const maxTokens = 16;
 /** Stands for an account where calls take turns by account. */
 const testAccount = 'model-test';
 
-/** Makes one short call to a model for the operator, and replies how it went. Nobody is charged. */
+/** What one test calls. */
+interface Tested {
+  readonly routes: readonly CatalogRoute[];
+  /** The fingerprint of the only key; null if any may be used. */
+  readonly key: string | null;
+}
+
+/**
+ * Makes one short call to a model for the operator, or one with each key of one upstream, and replies how they went.
+ * Nobody is charged.
+ */
 export async function testModel(
   dependencies: JobDeps,
-  { model: id, reply }: ModelTestRequest,
+  { model: id, upstream, reply }: ModelTestRequest,
 ): Promise<void> {
   const { redis, catalog } = dependencies;
   const model = catalog.find(id);
-  const result =
+  const results =
     model === undefined
-      ? describe(null, 0, 'The worker does not have this model.')
-      : await run(dependencies, model);
+      ? [describe(null, 0, 'The worker does not have this model.')]
+      : await Promise.all(listTests(model, upstream).map((tested) => run(dependencies, model, tested)));
   await callRedis(() =>
-    redis.multi().rpush(reply, JSON.stringify(result)).expire(reply, replySeconds).exec(),
+    redis.multi().rpush(reply, JSON.stringify(results)).expire(reply, replySeconds).exec(),
   );
 }
 
-async function run({ routing, log }: JobDeps, model: CatalogModel): Promise<ModelTestResult> {
+function listTests({ routes }: CatalogModel, upstream: string | null): Tested[] {
+  if (upstream === null) return [{ routes, key: null }];
+  const route = routes.find((one) => one.upstream.name === upstream);
+  if (route === undefined) return [];
+  return listCandidates(route).map(({ apiKey, fingerprint }) => ({
+    routes: [{ ...route, upstream: { ...route.upstream, apiKeys: apiKey === null ? [] : [apiKey] } }],
+    key: fingerprint,
+  }));
+}
+
+async function run(
+  { routing, log }: JobDeps,
+  model: CatalogModel,
+  { routes, key }: Tested,
+): Promise<ModelTestResult> {
   const startedMs = performance.now();
   const signal = AbortSignal.timeout(maxTestMs);
   let called: RouteTarget['target'] | null = null;
@@ -56,7 +81,7 @@ async function run({ routing, log }: JobDeps, model: CatalogModel): Promise<Mode
     const usage = await callRoute(routing, {
       accountIds: () => [testAccount],
       model: model.id,
-      routes: model.routes,
+      routes,
       waitLimits,
       retriesRateLimits: false,
       retriesTimeouts: false,
@@ -80,10 +105,11 @@ async function run({ routing, log }: JobDeps, model: CatalogModel): Promise<Mode
       ...describe(null, durationMs(), null),
       ...toRoute(upstreamName, called),
       ...toCounts(usage),
+      key,
       ok: true,
     };
   } catch (error) {
-    return { ...describe(error, durationMs(), null), ...toRoute(upstreamName, called) };
+    return { ...describe(error, durationMs(), null), ...toRoute(upstreamName, called), key };
   }
 }
 
@@ -103,6 +129,7 @@ function describe(error: unknown, durationMs: number, reason: string | null): Mo
     ok: false,
     upstream: null,
     upstreamModel: null,
+    key: null,
     durationMs,
     promptTokens: null,
     completionTokens: null,

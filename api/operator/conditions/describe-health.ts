@@ -1,7 +1,8 @@
 import type { Health } from '../../../shared/contract/system.ts';
 import { productVersion } from '../../../shared/platform/runtime/product-version.ts';
 import type { QueueName } from '../../../shared/work/queue/job-kinds.ts';
-import { isLedgerBehind, isMemoryFull } from './find-problems.ts';
+import { isLedgerBehind } from '../../../shared/operator/ledger-lag.ts';
+import { isMemoryFull } from './find-problems.ts';
 import type { QueueReading, SystemReading } from './system-reading.ts';
 
 export interface HealthOptions {

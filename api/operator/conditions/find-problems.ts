@@ -1,7 +1,7 @@
-import { ledgerStreamBound } from '../../../shared/money/admit-script.ts';
+import { isLedgerBehind } from '../../../shared/operator/ledger-lag.ts';
 import type { QueueName } from '../../../shared/work/queue/job-kinds.ts';
 import type { ConditionName, Fields } from './conditions.ts';
-import type { LedgerReading, MemoryReading, SystemReading } from './system-reading.ts';
+import type { MemoryReading, SystemReading } from './system-reading.ts';
 
 /** Conditions that follow from a reading. `no_workers` is measured by itself, with the callers it concerns. */
 export type ReadCondition = Exclude<ConditionName, 'no_workers'>;
@@ -20,16 +20,9 @@ export interface Problem {
 
 /** Redis uses memory beside its data, so it refuses commands before all of it is in use. */
 const maxUsedShare = 0.9;
-/** Under load, entries reach MongoDB within seconds. */
-const maxLedgerLagMs = 60_000;
-/** Admission stops at the bound. */
-const maxShardEntries = ledgerStreamBound / 2;
 
 export const isMemoryFull = ({ usedShare, isRefusing }: MemoryReading): boolean =>
   isRefusing || (usedShare ?? 0) > maxUsedShare;
-
-export const isLedgerBehind = (ledger: LedgerReading): boolean =>
-  ledger.oldestMs > maxLedgerLagMs || ledger.maxShardEntries > maxShardEntries;
 
 /**
  * Finds the problems that a reading shows, by condition. Pure.

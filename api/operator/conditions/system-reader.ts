@@ -1,4 +1,5 @@
 import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
+import { readLedgerLag } from '../../../shared/operator/ledger-lag.ts';
 import { isEvicting } from '../../../shared/platform/redis/eviction-policy.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { readRedisMemory } from '../../../shared/platform/redis/redis-memory.ts';
@@ -8,7 +9,6 @@ import type { ObjectStore } from '../../../shared/platform/storage/object-store.
 import { queueNames } from '../../../shared/work/queue/job-kinds.ts';
 import type { WorkerRegistryStore } from '../../../shared/work/queue/worker-registry-store.ts';
 import { RecentReading } from '../recent-reading.ts';
-import { readLedgerLag } from './read-ledger-lag.ts';
 import { readRefusedKeys } from './read-refused-keys.ts';
 import type { MemoryReading, SystemReading } from './system-reading.ts';
 

@@ -1,3 +1,4 @@
+import type { LedgerReading } from '../../../shared/operator/ledger-lag.ts';
 import type { QueueName } from '../../../shared/work/queue/job-kinds.ts';
 
 /** A key that its upstream refuses. */
@@ -41,13 +42,4 @@ export interface QueueReading {
   readonly isServed: boolean;
   /** How many parts of its workers have failures that last until somebody fixes them. */
   readonly faults: number;
-}
-
-export interface LedgerReading {
-  /** Entries of all shards that are not in MongoDB yet. */
-  readonly entries: number;
-  /** Entries of the shard that has most of them. */
-  readonly maxShardEntries: number;
-  /** The age of the oldest one (ms); 0 if there is none. */
-  readonly oldestMs: number;
 }

@@ -55,6 +55,11 @@ export interface SmtpClient {
    * @throws SendingFailed
    */
   send(mail: OutgoingMail): Promise<void>;
+  /**
+   * Connects and logs in, without sending a mail.
+   * @throws SendingFailed
+   */
+  verify(): Promise<void>;
   /** Closes all connections. Mails in progress fail. */
   close(): void;
 }
@@ -100,6 +105,13 @@ export function createSmtpClient({
         throw explainFailure(error);
       }
     },
+    async verify() {
+      try {
+        await transport.verify();
+      } catch (error) {
+        throw explainFailure(error, 'connection');
+      }
+    },
     close() {
       transport.close({ force: true });
     },
@@ -141,13 +153,13 @@ interface SmtpErrorDetails {
   readonly permanent?: boolean;
 }
 
-function explainFailure(error: unknown): SendingFailed {
+function explainFailure(error: unknown, refused: 'mail' | 'connection' = 'mail'): SendingFailed {
   const { code, command, responseCode, permanent } = error as SmtpErrorDetails;
   // A rejected login or sender is a configuration problem that the operator can fix.
   const isMailRejected = command === 'RCPT TO' || command === 'DATA';
   const reason = [command, responseCode ?? code].filter((word) => word !== undefined).join(', ');
   return new SendingFailed(
-    `The mail server did not accept the mail (${reason || 'no reason given'}).`,
+    `The mail server did not accept the ${refused} (${reason || 'no reason given'}).`,
     isMailRejected && permanent === true,
     error,
   );

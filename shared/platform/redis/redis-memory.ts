@@ -1,5 +1,5 @@
-import type { Redis } from 'ioredis';
 import type { RedisClient } from './redis-client.ts';
+import { readInfo, type RedisInfo } from './redis-info.ts';
 
 /** What one Redis server tells about its memory. Null if it does not respond, or the user may not read it. */
 export interface RedisMemory {
@@ -12,20 +12,11 @@ export interface RedisMemory {
   readonly refusedCommands: number;
 }
 
-/** Reads the memory of each server, from `INFO`, because managed servers refuse `CONFIG GET`. One round trip. */
-export async function readRedisMemory(redis: RedisClient): Promise<RedisMemory[]> {
-  const servers: readonly Pick<Redis, 'info'>[] = 'nodes' in redis ? redis.nodes('master') : [redis];
-  return await Promise.all(
-    servers.map(async (server) => parseInfo(await server.info('memory', 'errorstats').catch(() => ''))),
-  );
-}
+/** Reads the memory of each server. One round trip. */
+export const readRedisMemory = async (redis: RedisClient): Promise<RedisMemory[]> =>
+  (await readInfo(redis, 'memory', 'errorstats')).map(toMemory);
 
-function parseInfo(text: string): RedisMemory {
-  const read = (name: string): string | null =>
-    text
-      .split('\r\n')
-      .find((line) => line.startsWith(`${name}:`))
-      ?.slice(name.length + 1) ?? null;
+function toMemory(read: RedisInfo): RedisMemory {
   const [used, max, refused] = [read('used_memory'), read('maxmemory'), read('errorstat_OOM')];
   return {
     usedBytes: used === null ? null : Number(used),

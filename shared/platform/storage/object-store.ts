@@ -188,6 +188,29 @@ export class ObjectStore {
     return true;
   }
 
+  /** Returns whether the bucket exists. */
+  async exists(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.check(signal);
+      return true;
+    } catch (error) {
+      if (hasStatus(error, 404)) return false;
+      throw error;
+    }
+  }
+
+  /** Returns whether the bucket has our rules, or why that is not known. */
+  async findExpirations(): Promise<'set' | 'missing' | 'hidden' | 'unsupported'> {
+    try {
+      const { Rules = [] } = await this.#readRules();
+      return hasExpirations(Rules) ? 'set' : 'missing';
+    } catch (error) {
+      if (hasStatus(error, 501)) return 'unsupported';
+      if (hasStatus(error, 403)) return 'hidden';
+      throw error;
+    }
+  }
+
   async #readRules(): Promise<Partial<GetBucketLifecycleConfigurationCommandOutput>> {
     try {
       return await this.#client.send(new GetBucketLifecycleConfigurationCommand({ Bucket: this.#bucket }));

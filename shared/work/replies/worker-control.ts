@@ -16,6 +16,8 @@ export interface ModelTestResult {
   /** The route that was called last; null if none was. */
   readonly upstream: string | null;
   readonly upstreamModel: string | null;
+  /** The fingerprint of the key that was tested; null if the test was not of one key. */
+  readonly key: string | null;
   readonly durationMs: number;
   /** As the vendor reported them; null if it did not. */
   readonly promptTokens: number | null;
@@ -46,8 +48,16 @@ export type ControlMessage =
    * to the list `reply`.
    */
   | { readonly action: 'drain'; readonly queue: QueueName; readonly reply: string }
-  /** The operator tests a model. The worker adds a `ModelTestResult` to the list `reply`. */
-  | { readonly action: 'test-model'; readonly model: string; readonly reply: string }
+  /**
+   * The operator tests a model: by its routes, as a request would use them, or with each key of one upstream. The worker
+   * adds an array of `ModelTestResult` to the list `reply`.
+   */
+  | {
+      readonly action: 'test-model';
+      readonly model: string;
+      readonly upstream: string | null;
+      readonly reply: string;
+    }
   /** Lines of a batch that this worker has must not be run any more. */
   | { readonly action: 'check-batches' };
 

@@ -1,7 +1,24 @@
-import { redisKeys, shardCount } from '../../../shared/platform/redis/redis-keys.ts';
-import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { parseStreamId } from '../../../shared/ledger/usage-event.ts';
-import type { LedgerReading } from './system-reading.ts';
+import { ledgerStreamBound } from '../money/admit-script.ts';
+import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { parseStreamId } from '../ledger/usage-event.ts';
+
+export interface LedgerReading {
+  /** Entries of all shards that are not in MongoDB yet. */
+  readonly entries: number;
+  /** Entries of the shard that has most of them. */
+  readonly maxShardEntries: number;
+  /** The age of the oldest one (ms); 0 if there is none. */
+  readonly oldestMs: number;
+}
+
+/** Under load, entries reach MongoDB within seconds. */
+const maxLagMs = 60_000;
+/** Admission stops at the bound. */
+const maxShardEntries = ledgerStreamBound / 2;
+
+export const isLedgerBehind = (ledger: LedgerReading): boolean =>
+  ledger.oldestMs > maxLagMs || ledger.maxShardEntries > maxShardEntries;
 
 const shards = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
 

@@ -1,0 +1,23 @@
+import { runDoctor } from '../../shared/doctor/run-doctor.ts';
+import { FoundProblems, type StorelessVerb } from './command.ts';
+import { endProgress, showProgress } from './progress.ts';
+
+export const doctorVerbs: Record<string, StorelessVerb> = {
+  '': {
+    usage: '[--upstreams]',
+    help:
+      'checks the configuration, versions, Redis, MongoDB, the bucket, clocks, the catalog, mail and what runs, and says ' +
+      'what to mend; exits 1 if there is a problem. --upstreams has a worker call each upstream with each of its keys, for ' +
+      'a few tokens',
+    positionals: 0,
+    options: [],
+    flags: ['upstreams'],
+    async runWithoutStores({ env, flags }) {
+      const upstreams = flags.has('upstreams');
+      showProgress(upstreams ? 'Checking, and calling each upstream' : 'Checking');
+      const findings = await runDoctor(env, { upstreams }).finally(() => endProgress());
+      if (findings.some(({ status }) => status === 'problem')) throw new FoundProblems(findings);
+      return findings;
+    },
+  },
+};

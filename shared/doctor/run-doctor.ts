@@ -1,0 +1,88 @@
+import { CatalogStore } from '../catalog/catalog-store.ts';
+import { loadConfig, type Config } from '../platform/config/config.ts';
+import { locateRedis } from '../platform/redis/locate-redis-client.ts';
+import { createRedis, waitUntilReady } from '../platform/redis/redis-client.ts';
+import { createLogger } from '../platform/runtime/logger.ts';
+import { openMongo } from '../platform/storage/mongo-client.ts';
+import { ObjectStore } from '../platform/storage/object-store.ts';
+import { checkBucket } from './check-bucket.ts';
+import { checkCatalog } from './check-catalog.ts';
+import { checkMail } from './check-mail.ts';
+import { checkMongo } from './check-mongo.ts';
+import { checkProcesses } from './check-processes.ts';
+import { checkRedis } from './check-redis.ts';
+import { checkSettings, checkVersion } from './check-settings.ts';
+import { checkUpstreams } from './check-upstreams.ts';
+import { ok, problem, runCheck, type Finding } from './finding.ts';
+
+const connectMs = 5_000;
+const silent = createLogger('doctor', 'silent');
+
+export interface DoctorOptions {
+  /** Whether to call each upstream once with each key, which costs a little. */
+  readonly upstreams: boolean;
+}
+
+/**
+ * Checks everything that the gateway needs, with connections of its own, and whatever of it fails. Never throws.
+ * @returns findings, in the order in which one would mend them
+ */
+export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions): Promise<Finding[]> {
+  const version = checkVersion(process.versions.node);
+  let config: Config;
+  try {
+    config = loadConfig(env);
+  } catch (error) {
+    return [version, problem('settings', (error as Error).message, 'Correct the variables (README).')];
+  }
+  const parts = await Promise.all([
+    checkSettings(config, env),
+    checkRedisAndCatalog(config, env, options),
+    runCheck('mongodb', 'Start MongoDB, or correct MONGODB_URL (docs/deployment.md).', async () => {
+      const mongo = openMongo(config.mongodbUrl, silent);
+      return await checkMongo(mongo.db).finally(() => mongo.close());
+    }),
+    runCheck(
+      'bucket',
+      'Correct S3_ENDPOINT, S3_BUCKET or the rights (docs/deployment.md).',
+      async (signal) => {
+        const objects = new ObjectStore(config.s3);
+        return await checkBucket(objects, signal).finally(() => objects.close());
+      },
+    ),
+    runCheck('mail', 'Correct SMTP_URL (docs/mail.md).', () => checkMail(config)),
+  ]);
+  return [version, ...parts.flat()];
+}
+
+async function checkRedisAndCatalog(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  { upstreams }: DoctorOptions,
+): Promise<readonly Finding[]> {
+  const { redisUrl, catalogPath: path } = config;
+  const located = await locateRedis(redisUrl, connectMs).catch((error: unknown) => error as Error);
+  const isReachable = typeof located === 'string';
+  const redis = createRedis(isReachable ? located : redisUrl, 'commands', silent);
+  let catalog: CatalogStore | null = null;
+  try {
+    const ofRedis = runCheck('redis', 'Start Redis, or correct REDIS_URL (docs/deployment.md).', async () => {
+      if (!isReachable) throw located;
+      await waitUntilReady(redis, connectMs);
+      return await checkRedis(redis);
+    });
+    const ofCatalog = runCheck('catalog', 'Correct the file (docs/catalog.md).', async () => {
+      catalog = await CatalogStore.open({ path, env, redis, log: silent });
+      // Which models and routes can be called is in Redis.
+      if (!isReachable) return [ok('catalog', `${catalog.current.models.length} models`)];
+      return [...(await checkCatalog(redis, catalog)), ...(await checkProcesses(redis, catalog, config))];
+    });
+    const findings = [...(await ofRedis), ...(await ofCatalog)];
+    if (upstreams && isReachable && catalog !== null)
+      findings.push(...(await checkUpstreams(redis, catalog)));
+    return findings;
+  } finally {
+    (catalog as CatalogStore | null)?.close();
+    redis.disconnect();
+  }
+}
