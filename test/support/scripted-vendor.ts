@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** One call to the vendor. Lets a script wait until the client of the vendor disconnects. */
 export interface ScriptedCall {
   /** Resolves if the connection is closed before the response has ended. */
   readonly cut: Promise<void>;
+  readonly headers: IncomingHttpHeaders;
 }
 
 type Events = readonly string[] | AsyncIterable<string>;
@@ -62,7 +63,9 @@ export async function startScriptedVendor(script: Script): Promise<ScriptedVendo
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>;
       // A script that fails aborts its response.
-      respond(response, script(body, request.url ?? '/', { cut })).catch(() => response.destroy());
+      respond(response, script(body, request.url ?? '/', { cut, headers: request.headers })).catch(() =>
+        response.destroy(),
+      );
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -69,8 +69,12 @@ test('a drain takes an upstream and a model, and wrong names are explained', asy
     models.find((row) => row['id'] === 'demo-echo'),
     { active: false },
   );
-  t.like(await readAdmin<Row[]>(stack.env, 'upstream', 'undrain', 'builtin', 'demo-echo'), [{ drained: false }]);
-  t.like(await readAdmin<Row[]>(stack.env, 'upstream', 'reset', 'builtin', 'demo-echo'), [{ breaker: 'closed' }]);
+  t.like(await readAdmin<Row[]>(stack.env, 'upstream', 'undrain', 'builtin', 'demo-echo'), [
+    { drained: false },
+  ]);
+  t.like(await readAdmin<Row[]>(stack.env, 'upstream', 'reset', 'builtin', 'demo-echo'), [
+    { breaker: 'closed' },
+  ]);
   t.is((await run('upstream', 'drain', 'none')).exitCode, 1);
   t.is((await run('upstream', 'drain', 'builtin', 'none')).exitCode, 1);
   t.is((await run('upstream', 'drain')).exitCode, 2);
