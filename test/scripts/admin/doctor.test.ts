@@ -1,0 +1,126 @@
+import test from 'ava';
+import type { Finding } from '../../../shared/doctor/finding.ts';
+import { runAdmin } from '../../support/admin.ts';
+import { useMailbox } from '../../support/mailbox.ts';
+import { testWithOwnStore } from '../../support/own-stores.ts';
+import { ScriptedRefusal, startScriptedVendor, unstreamedChat } from '../../support/scripted-vendor.ts';
+import { useStack } from '../../support/stack.ts';
+
+/** `admin doctor` finds what is wrong with a set-up, and says what to do. */
+
+type Env = Readonly<Record<string, string>>;
+
+async function runDoctor(env: Env, ...args: string[]) {
+  const { exitCode, stdout, stderr } = await runAdmin(env, 'doctor', ...args, '--json');
+  const findings = JSON.parse(stdout) as Finding[];
+  const of = (check: string): Finding | undefined => findings.find((finding) => finding.check === check);
+  return { exitCode, findings, of, stderr };
+}
+
+testWithOwnStore('Redis')(
+  'a Redis without an AOF, or that may evict, is a problem; one with both set right is not, nor is the rest',
+  async (t) => {
+    const mailbox = await useMailbox(t);
+    const stack = await useStack(t);
+    const env = { ...stack.env, SMTP_URL: mailbox.url };
+    const before = await runDoctor(env);
+    t.is(before.exitCode, 1);
+    t.like(before.of('redis aof'), { status: 'problem', advice: 'Set appendonly yes (docs/deployment.md).' });
+    await stack.redis.call('CONFIG', 'SET', 'appendonly', 'yes');
+    await stack.redis.call('CONFIG', 'SET', 'maxmemory', '1gb');
+    const { exitCode, findings } = await runDoctor(env);
+    t.deepEqual(
+      findings.filter(({ status }) => status !== 'ok'),
+      [],
+    );
+    t.is(exitCode, 0);
+    t.deepEqual(
+      findings.map(({ check }) => check),
+      [
+        'version',
+        'settings',
+        'redis',
+        'redis aof',
+        'redis eviction',
+        'redis memory',
+        'clock of redis',
+        'catalog',
+        'routes',
+        'api processes',
+        'workers',
+        'ledger',
+        'mongodb',
+        'mongodb replica set',
+        'clock of mongodb',
+        'bucket',
+        'bucket rules',
+        'mail',
+      ],
+    );
+    await stack.redis.call('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+    t.like((await runDoctor(env)).of('redis eviction'), { status: 'problem' });
+    const table = await runAdmin(env, 'doctor');
+    t.is(table.exitCode, 1);
+    t.regex(table.stdout, /^check +status +found +advice/);
+  },
+);
+
+test('without Redis, MongoDB, bucket or mail server, each is a problem, and the others are checked', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const broken = {
+    ...stack.env,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    MONGODB_URL: 'mongodb://127.0.0.1:1/?replicaSet=rs0',
+    S3_ENDPOINT: 'http://127.0.0.1:1',
+    SMTP_URL: 'smtp://127.0.0.1:1',
+  };
+  const { exitCode, of } = await runDoctor(broken);
+  t.is(exitCode, 1);
+  for (const check of ['redis', 'mongodb', 'bucket', 'mail']) t.is(of(check)?.status, 'problem', check);
+  t.like(of('catalog'), { status: 'ok' });
+  const catalog = await runDoctor({ ...stack.env, CATALOG: '/nowhere/catalog.yaml' });
+  t.regex(catalog.of('catalog')!.found, /nowhere/);
+  t.is(catalog.of('mongodb')?.status, 'ok');
+  const settings = await runDoctor({ ...stack.env, PORT: 'many' });
+  t.is(settings.exitCode, 1);
+  t.regex(settings.of('settings')!.found, /PORT/);
+});
+
+test('--upstreams has a worker call each upstream with each key, and names the key that is refused', async (t) => {
+  const keys: string[] = [];
+  const vendor = await startScriptedVendor((_, path, { headers }) => {
+    keys.push(`${path.split('/')[1]} ${headers.authorization}`);
+    return headers.authorization?.endsWith('bad-key') === true
+      ? new ScriptedRefusal(401, { error: { message: 'this key is not valid' } })
+      : unstreamedChat;
+  });
+  t.teardown(() => vendor.close());
+  const catalog = `
+upstreams:
+  first: { kind: openai, baseUrl: '${vendor.url}/first', apiKeys: [sk-good-key, sk-bad-key] }
+  pictures: { kind: openai, baseUrl: '${vendor.url}/pictures', apiKeys: [sk-good-key] }
+models:
+  - { id: one, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: first, model: a }] }
+  - { id: two, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: first, model: b }] }
+  - { id: art, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: pictures, model: c }] }
+`;
+  const stack = await useStack(t, { catalog });
+  const { exitCode, findings } = await runDoctor(stack.env, '--upstreams');
+  t.is(exitCode, 1);
+  const first = findings.filter(({ check }) => check === 'upstream first');
+  t.deepEqual(first.map(({ status }) => status).toSorted(), ['ok', 'problem']);
+  t.like(
+    first.find(({ status }) => status === 'problem'),
+    { advice: 'Replace the key, then: admin upstream reset first.' },
+  );
+  t.regex(
+    first.find(({ status }) => status === 'problem')!.found,
+    /^key [0-9a-f]{12}: one failed with 401: .*this key is not valid/,
+  );
+  t.like(
+    findings.find(({ check }) => check === 'upstream pictures'),
+    { status: 'warning', advice: 'admin model test art makes one image with it.' },
+  );
+  t.deepEqual(keys.toSorted(), ['first Bearer sk-bad-key', 'first Bearer sk-good-key']);
+  t.false(findings.some(({ found }) => found.includes('bad-key')));
+});
