@@ -184,7 +184,7 @@ for (const { dialect, model, before, after } of [
     });
     const caller = startChat(stack, chat.account.apiKey, chat.body);
     await caller.readUntil('last');
-    caller.leave();
+    await disconnectAndWait(t, chat, caller);
     disconnected.resolve();
     const row = await waitForSettledRow(t, chat);
     t.like(row, { ...disconnectedRow, promptTokens: 20, completionTokens: 10_000, counted: false });

@@ -23,6 +23,8 @@ const balance = '100000';
 const settleTimeoutMs = 60_000;
 const testTimeoutMs = 6 * 60_000;
 const chats = '/v1/chat/completions';
+/** Of each caller, between two calls. The processes that start need the CPU. */
+const pauseMs = 300;
 
 interface Setup {
   readonly vendor: VendorSimulator;
@@ -48,8 +50,9 @@ async function setUp(t: ExecutionContext): Promise<Setup> {
   return { vendor, stack, accounts, addedNano: new Map(accounts.map(({ id }) => [id, parseRub(balance)!])) };
 }
 
-/** A token a second, and a response that is complete only after the time that a process has to stop. */
+/** A token a second; seven chats a second; a response that is complete only after the time that a process has to stop. */
 const slowModels = `  - { id: drip, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 7001, completion: 13003 }, routes: [{ upstream: vendor, model: gpt+drip-1000 }] }
+  - { id: paced, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 7001, completion: 13003 }, routes: [{ upstream: vendor, model: gpt+slow-600, maxConcurrency: 4 }] }
   - { id: late, type: chat, context: 8192, max_output_tokens: 512, pricing: { prompt: 7001, completion: 13003 }, routes: [{ upstream: vendor, model: gpt+slow-40000 }] }
 `;
 
@@ -91,8 +94,8 @@ test.serial(
     const { stack, accounts } = setup;
     // A balancer: it stops sending requests to an api process before that process stops.
     const urls = [...stack.urls];
-    const load = new PaidLoad({ urls, accounts });
-    const jobLoad = new JobLoad({ urls, accounts });
+    const load = new PaidLoad({ urls, accounts, pauseMs });
+    const jobLoad = new JobLoad({ urls, accounts, pauseMs });
     const caller = new BatchCaller(urls);
     t.teardown(() => Promise.all([load.stop(), jobLoad.stop()]));
     load.start();
@@ -154,7 +157,7 @@ test.serial(
   },
 );
 
-/** Batches that last as long as all of the restarts. */
+/** Batches that last as long as the restarts: one has many lines, the other slow ones. */
 function createBatches(account: TestAccount): BatchInput[] {
   const create = (name: string, endpoint: string, bodies: readonly object[]): BatchInput => ({
     name,
@@ -163,17 +166,21 @@ function createBatches(account: TestAccount): BatchInput[] {
     isInline: false,
     lines: bodies.map((body, i) => ({ custom_id: `line-${i}`, body: { ...body } })),
   });
-  const texts = Array.from({ length: 2_000 }, (_, i) => `text ${i}`);
+  const listTexts = (length: number): string[] => Array.from({ length }, (_, i) => `text ${i}`);
   return [
     create(
       'vectors',
       '/v1/embeddings',
-      texts.map((input) => ({ model: 'embedding', input })),
+      listTexts(1_000).map((input) => ({ model: 'embedding', input })),
     ),
     create(
       'chats',
       chats,
-      texts.map((content) => ({ model: 'chat', messages: [{ role: 'user', content }], max_tokens: 20 })),
+      listTexts(300).map((content) => ({
+        model: 'paced',
+        messages: [{ role: 'user', content }],
+        max_tokens: 20,
+      })),
     ),
   ];
 }
@@ -184,7 +191,7 @@ test.serial(
     const setup = await setUp(t);
     const { stack, accounts } = setup;
     const [api] = stack.apis;
-    const load = new PaidLoad({ urls: [stack.urls[0]!], accounts });
+    const load = new PaidLoad({ urls: [stack.urls[0]!], accounts, pauseMs });
     t.teardown(() => load.stop());
     load.start();
     await waitForMore(load);

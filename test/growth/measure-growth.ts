@@ -8,10 +8,9 @@ export interface Work<T> {
   readonly maxSize: number;
 }
 
-/** The largest size is 16 times the smallest. */
-const shares = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1];
-/** A size is compared with one this many places before it, an eighth as large. */
-const places = 3;
+/** Each size is eight times the one before it, with which it is compared. */
+const shares = [1 / 64, 1 / 8, 1];
+const factor = 8;
 
 /**
  * How much longer an input may take than one an eighth as long. Linear work takes 8 times as long, `n log n` about 10
@@ -47,8 +46,10 @@ const confirmations = 3;
 export async function findFastGrowth<T>(work: Work<T>): Promise<string | null> {
   const known: Time[] = [];
   for (const [i, share] of shares.entries()) {
-    known.push(await measure(work.run, work.make(Math.ceil(work.maxSize * share))));
-    const small = known[i - places];
+    // All but the largest are small inputs of a later comparison. One that was interrupted would hide growth.
+    const repeats = share < 1 ? 2 : 1;
+    known.push(await measureBest(work.run, work.make(Math.ceil(work.maxSize * share)), 1, repeats));
+    const small = known[i - 1];
     const largeMs = upperMs(known[i]!);
     if (small === undefined || largeMs < minMs || largeMs < suspiciousRatio * lowerMs(small)) continue;
     // The small input mostly took too little time for the thread's clock.
@@ -70,13 +71,13 @@ const lowerMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, Math.ma
 
 /** How long an eighth of the input takes (ms): so many runs of it that they have the same total size. */
 async function measureSmall<T>({ make, run, maxSize }: Work<T>, share: number): Promise<number> {
-  const small = make(Math.ceil(Math.ceil(maxSize * share) / 2 ** places));
-  return toSmallMs(await measure(run, small, 2 ** places));
+  const small = make(Math.ceil(Math.ceil(maxSize * share) / factor));
+  return toSmallMs(await measure(run, small, factor));
 }
 
 /** The time of one of the runs of a small input. */
 const toSmallMs = ({ wallMs, threadMs }: Time): number =>
-  (threadMs > 5 * stepMs ? threadMs : wallMs) / 2 ** places;
+  (threadMs > 5 * stepMs ? threadMs : wallMs) / factor;
 
 /**
  * Returns a description if the ratio of the times, at this size and less clearly at half of it, exceeds what linear
@@ -102,7 +103,7 @@ async function confirm<T>({ make, run, maxSize }: Work<T>, share: number): Promi
 
 const makeInputs = <T>(make: Work<T>['make'], size: number) => ({
   large: make(size),
-  small: make(Math.ceil(size / 2 ** places)),
+  small: make(Math.ceil(size / factor)),
 });
 
 /**
@@ -110,13 +111,18 @@ const makeInputs = <T>(make: Work<T>['make'], size: number) => ({
  * both alike. Errs on the low side.
  */
 async function compare<T>(run: Work<T>['run'], { large, small }: { readonly large: T; readonly small: T }) {
-  const smallMs = toSmallMs(await measureBest(run, small, 2 ** places));
+  const smallMs = toSmallMs(await measureBest(run, small, factor));
   return { smallMs, largeMs: upperMs(await measureBest(run, large, 1)) };
 }
 
-async function measureBest<T>(run: (input: T) => unknown, input: T, repeats: number): Promise<Time> {
+async function measureBest<T>(
+  run: (input: T) => unknown,
+  input: T,
+  repeats: number,
+  count = runs,
+): Promise<Time> {
   const times: Time[] = [];
-  for (let count = 0; count < runs; count += 1) times.push(await measure(run, input, repeats));
+  for (let i = 0; i < count; i += 1) times.push(await measure(run, input, repeats));
   return {
     wallMs: Math.min(...times.map(({ wallMs }) => wallMs)),
     threadMs: Math.min(...times.map(({ threadMs }) => threadMs)),

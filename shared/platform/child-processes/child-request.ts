@@ -12,6 +12,8 @@ export type RunEnd<Reply> =
   | { readonly kind: 'crashed'; readonly what: string; readonly error?: Error };
 
 interface SentRequest<Reply> {
+  /** Resolves when the process begins the work, which a new process does once it has started, or when the request ends. */
+  readonly begin: Promise<void>;
   readonly end: Promise<RunEnd<Reply>>;
   /** Resolves the end to `stopped` unless the request has ended. */
   readonly stop: () => void;
@@ -24,17 +26,23 @@ export function sendRequest<Reply>(
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): SentRequest<Reply> {
   let stop = (): void => undefined;
+  let begin = (): void => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
   const end = new Promise<RunEnd<Reply>>((resolve) => {
     const settle = (result: RunEnd<Reply>): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', stop);
       child.off('message', onMessage).off('close', onEnd).off('error', onEnd);
+      begin();
       resolve(result);
     };
     stop = () => settle({ kind: 'stopped' });
     const onEnd = (): void => settle({ kind: 'crashed', what: 'ended unexpectedly' });
     const onMessage = (message: ChildMessage<Reply>): void => {
-      if ('crash' in message) settle({ kind: 'crashed', what: message.what, error: message.crash });
+      if ('begins' in message) begin();
+      else if ('crash' in message) settle({ kind: 'crashed', what: message.what, error: message.crash });
       else settle({ kind: 'reply', reply: message.reply });
     };
     const timer = setTimeout(() => settle({ kind: 'late' }), timeoutMs);
@@ -45,5 +53,5 @@ export function sendRequest<Reply>(
     // If sending fails, the process has ended or could not start.
     else child.send(request, (error) => error !== null && onEnd());
   });
-  return { end, stop };
+  return { begin: begun, end, stop };
 }

@@ -12,7 +12,7 @@ import { ProcessPool, type ProcessPoolOptions, type ProcessRun } from './process
  */
 export interface LevelBounds {
   readonly processes: number;
-  /** Time limit per request. Infinity in the last level, where only that of the pool applies. */
+  /** Time limit per request, once its process has started. Infinity in the last level, where only that of the pool applies. */
   readonly maxRunMs: number;
   /** Recent use below which an account may use this level. Infinity in the last level. */
   readonly maxUsedMs: number;
@@ -122,8 +122,9 @@ export class LeveledProcesses<Request extends object, Reply> {
   async #runAt(
     level: number,
     accountId: string,
-    { end }: ProcessRun<Reply>,
+    { begin, end }: ProcessRun<Reply>,
   ): Promise<RunEnd<Reply> | undefined> {
+    await begin;
     const startedMs = performance.now();
     const { maxRunMs } = this.#levels[level]!;
     let result: RunEnd<Reply> | undefined;

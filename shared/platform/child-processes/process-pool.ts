@@ -19,6 +19,8 @@ export interface ProcessPoolOptions<Reply> {
 
 /** A request that a process is working on. */
 export interface ProcessRun<Reply> {
+  /** Resolves when a process begins the work, or at the end. Starting a process takes a second, and more on a busy machine. */
+  readonly begin: Promise<void>;
   /** @throws AppError `service_unavailable` if no process could be started */
   readonly end: Promise<RunEnd<Reply>>;
   /** Resolves once the process no longer works on the request. Kills the process if it is still working. */
@@ -46,7 +48,7 @@ export class ProcessPool<Request extends object, Reply> {
     if (child?.pid === undefined) return createFailedRun(this.#options.program);
     this.#working.add(child);
     const { timeoutMs } = this.#options;
-    const { end, stop } = sendRequest<Reply>(child, request, { timeoutMs, signal });
+    const { begin, end, stop } = sendRequest<Reply>(child, request, { timeoutMs, signal });
     const ended = end.then(async (settledEnd) => {
       if (settledEnd.kind === 'crashed') this.#logCrash(child, settledEnd);
       if (settledEnd.kind === 'reply' && this.#options.isReusable(settledEnd.reply)) this.#keepIdle(child);
@@ -54,6 +56,7 @@ export class ProcessPool<Request extends object, Reply> {
       this.#working.delete(child);
     });
     return {
+      begin,
       end,
       stop: async () => {
         stop();
@@ -128,5 +131,5 @@ function createFailedRun({ name }: ChildProgram): ProcessRun<never> {
   const end = Promise.reject(error);
   // The code that awaits the end handles the failure.
   end.catch(() => undefined);
-  return { end, stop: () => Promise.resolve() };
+  return { begin: Promise.resolve(), end, stop: () => Promise.resolve() };
 }

@@ -15,7 +15,12 @@ export interface ChildReply<Reply> {
   readonly reply: Reply;
 }
 
-export type ChildMessage<Reply> = ChildReply<Reply> | ChildCrash;
+/** The process has started and begins the work on the request. */
+export interface ChildBegin {
+  readonly begins: true;
+}
+
+export type ChildMessage<Reply> = ChildBegin | ChildReply<Reply> | ChildCrash;
 
 /** Lowers the priority of this process, so that its parent, which serves requests, runs first. */
 const niceness = 5;
@@ -38,6 +43,7 @@ export async function serveRequests(open: () => Promise<(request: never) => Prom
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   const handle = await open();
   for await (const [request] of on(process, 'message') as AsyncIterable<[never]>) {
+    send({ begins: true });
     send({ reply: await handle(request) });
   }
 }
