@@ -39,21 +39,21 @@ export function budgetExceeded(budget: BudgetState, neededNano: bigint | null): 
 
 export const modelNotAllowed = (model: string): AppError =>
   new AppError('model_not_allowed', {
-    message: `This account may not use the model ${model}. GET /v1/users/profile lists the models that it may use.`,
-    messageRu: `Этот аккаунт не может использовать модель ${model}. Доступные ему модели перечисляет GET /v1/users/profile.`,
+    message: `This account may not use the model ${model}. Choose one of those that GET /v1/users/profile lists.`,
+    messageRu: `Этот аккаунт не может использовать модель ${model}. Выберите одну из тех, которые перечисляет GET /v1/users/profile.`,
   });
 
 /** @param address of the caller; '' if it is not known */
 export const addressNotAllowed = (address: string): AppError =>
   new AppError('address_not_allowed', {
     message: `This API key may not be used from ${address === '' ? 'this address' : `the address ${address}`}. Ask whoever manages the account to allow it.`,
-    messageRu: `Этот API-ключ нельзя использовать с ${address === '' ? 'этого адреса' : `адреса ${address}`}. Попросите того, кто управляет аккаунтом, разрешить его.`,
+    messageRu: `Этот API-ключ нельзя использовать с ${address === '' ? 'этого адреса' : `адреса ${address}`}. Обратитесь к тому, кто управляет аккаунтом, чтобы его разрешили.`,
   });
 
 export const keyExpired = (expiredAt: Date): AppError =>
   new AppError('key_expired', {
     message: `This API key expired at ${formatTime(expiredAt)}. Ask whoever manages the account to extend it.`,
-    messageRu: `Срок действия этого API-ключа истёк ${formatTime(expiredAt)}. Попросите того, кто управляет аккаунтом, продлить его.`,
+    messageRu: `Срок действия этого API-ключа истёк ${formatTime(expiredAt)}. Обратитесь к тому, кто управляет аккаунтом, чтобы его продлили.`,
   });
 
 export function tokensLimited(tokens: TokenLimit): AppError {

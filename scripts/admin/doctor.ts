@@ -1,4 +1,4 @@
-import { runDoctor } from '../../shared/doctor/run-doctor.ts';
+import { runDoctor } from './doctor/run-doctor.ts';
 import { FoundProblems, type StorelessVerb } from './command.ts';
 import { endProgress, showProgress } from './progress.ts';
 

@@ -66,8 +66,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'This account may not use this model. GET /v1/users/profile lists the models that it may use.',
-    ru: 'Этот аккаунт не может использовать эту модель. Доступные ему модели перечисляет GET /v1/users/profile.',
+    en: 'This account may not use this model. Choose one of those that GET /v1/users/profile lists.',
+    ru: 'Этот аккаунт не может использовать эту модель. Выберите одну из тех, которые перечисляет GET /v1/users/profile.',
   },
   address_not_allowed: {
     status: 403,
@@ -75,7 +75,7 @@ export const errorKinds = {
     expose: true,
     type: 'permission_error',
     en: 'This API key may not be used from this address. Ask whoever manages the account to allow it.',
-    ru: 'Этот API-ключ нельзя использовать с этого адреса. Попросите того, кто управляет аккаунтом, разрешить его.',
+    ru: 'Этот API-ключ нельзя использовать с этого адреса. Обратитесь к тому, кто управляет аккаунтом, чтобы его разрешили.',
   },
   key_expired: {
     status: 403,
@@ -83,7 +83,7 @@ export const errorKinds = {
     expose: true,
     type: 'permission_error',
     en: 'This API key has expired. Ask whoever manages the account to extend it.',
-    ru: 'Срок действия этого API-ключа истёк. Попросите того, кто управляет аккаунтом, продлить его.',
+    ru: 'Срок действия этого API-ключа истёк. Обратитесь к тому, кто управляет аккаунтом, чтобы его продлили.',
   },
   csrf_failed: {
     status: 403,

@@ -17,7 +17,9 @@ export function checkVersion(nodeVersion: string): Finding {
 export function checkSettings(config: Config, env: NodeJS.ProcessEnv): Finding[] {
   const { production, publicUrl, trustProxy, alerts } = config;
   const findings: Finding[] = [];
-  const add = (finding: Finding): void => void findings.push(finding);
+  const add = (finding: Finding): void => {
+    findings.push(finding);
+  };
   const isPublic = publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
   if (production && env['DEMO_ACCOUNT'] === 'on')
     add(

@@ -23,13 +23,12 @@ const reportedElsewhere: ReadonlySet<string> = new Set(['redis eviction', 'mongo
  */
 export async function reportSetup({ redis, mongo, config, env }: Setup, log: Logger): Promise<void> {
   const unreachable = (): Finding[] => [];
-  const findings = await Promise.all([
-    checkVersion(process.versions.node),
-    checkSettings(config, env),
+  const ofStores = await Promise.all([
     checkRedis(redis).catch(unreachable),
     checkMongo(mongo.db).catch(unreachable),
   ]);
-  for (const { check, status, found, advice } of findings.flat())
+  const findings = [checkVersion(process.versions.node), ...checkSettings(config, env), ...ofStores.flat()];
+  for (const { check, status, found, advice } of findings)
     if (status === 'problem' && !reportedElsewhere.has(check))
       log.warn({ check }, advice === null ? found : `${found}. ${advice}`);
 }

@@ -105,6 +105,7 @@ test('a log row has every field, and daily and account totals include it', async
     'billedMs',
     'cacheReadTokens',
     'cacheWriteTokens',
+    'calls',
     'characters',
     'completionTokens',
     'costNano',

@@ -2,6 +2,7 @@ import test from 'ava';
 import { endpoints } from '../../api/app.ts';
 import type { Endpoint, Step } from '../../api/endpoint.ts';
 import { authenticateSession, forbidCaching } from '../../api/account-area/steps/authenticate-session.ts';
+import { authenticateAdmin, authenticateDemand } from '../../api/endpoints/admin/authenticate-admin.ts';
 import { authenticateMetrics } from '../../api/http/middleware/authenticate-metrics.ts';
 import { authenticate } from '../../api/http/middleware/authenticate.ts';
 import { beginInTurns } from '../../api/http/middleware/begin-in-turns.ts';
@@ -39,7 +40,8 @@ function requiredSteps(operation: Operation): Step[] {
     [isWeb, forbidCaching],
     [translatesErrors(operation), translateErrors],
     [isWeb && hasUnsafeMethod(operation), checkOrigin],
-    [auth === 'metrics', authenticateMetrics],
+    [auth === 'metrics', operation.operationId === 'getDemand' ? authenticateDemand : authenticateMetrics],
+    [auth === 'admin', authenticateAdmin, limitCalls],
     [auth === 'key', authenticate],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],

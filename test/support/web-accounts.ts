@@ -4,7 +4,6 @@ import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
 import type { ApiAccount } from '../../api/contract/web-accounts.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
-import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';

@@ -18,7 +18,7 @@ import {
 import type { CallObserver, EndedCall } from './call-observer.ts';
 import { CallSpan } from './call-span.ts';
 import type { CallTally } from './call-tally.ts';
-import { toCallerError } from './to-caller-error.ts';
+import { noCandidate, toCallerError } from './to-caller-error.ts';
 import { acquireExtraSlot, releaseFailed } from './extra-slot.ts';
 import { orderCandidates } from './order-candidates.ts';
 import { chooseBackoffMs, isKeyFailure, mayRetry, type CallHistory } from './retry-policy.ts';
@@ -154,7 +154,7 @@ async function callUntilDone<T>(routing: Routing, call: RouteCall<T>, failures: 
     const waitedMs = performance.now() - askedAtMs;
     if (slot === null)
       throw failed.lastError === null
-        ? await noCandidate(routing.limiter, call)
+        ? await noCandidate(routing.limiter, call.routes)
         : toCallerError(failed.lastError);
     // The route may have been drained while the call waited.
     if (routing.isDrained?.(call.model, slot.candidate.route) === true) {
@@ -414,15 +414,4 @@ function logFailure(
       'route misconfigured: the upstream lacks the model or path, or returns vectors of another length',
     );
   else log.warn(fields, 'upstream call failed');
-}
-
-/** Returns the error of a request for which no vendor was called. The log says why. */
-async function noCandidate(
-  limiter: RouteLimiter,
-  { routes }: Pick<RouteCall<unknown>, 'routes'>,
-): Promise<AppError> {
-  return new AppError('upstream_error', {
-    message: 'This model is currently unavailable. Try again shortly, or choose another model.',
-    reason: (await limiter.explainPause(routes)) ?? undefined,
-  });
 }

@@ -1,6 +1,8 @@
+import type { CatalogRoute } from '../../shared/catalog/catalog-schema.ts';
 import { AppError, retryAfter } from '../../shared/contract/errors.ts';
 import type { UpstreamError } from '../upstreams/upstream.ts';
 import { chooseRateLimitMs } from './retry-policy.ts';
+import type { RouteLimiter } from './route-limiter.ts';
 
 const contextWords =
   /context[_ ](?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens/i;
@@ -50,3 +52,13 @@ export function toCallerError(error: UpstreamError): AppError {
       return error.failure satisfies never;
   }
 }
+
+/** Returns the error of a request for which no vendor was called. The log says why. */
+export const noCandidate = async (
+  limiter: Pick<RouteLimiter, 'explainPause'>,
+  routes: readonly CatalogRoute[],
+): Promise<AppError> =>
+  new AppError('upstream_error', {
+    message: 'This model is currently unavailable. Try again shortly, or choose another model.',
+    reason: (await limiter.explainPause(routes)) ?? undefined,
+  });

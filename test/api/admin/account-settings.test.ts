@@ -42,7 +42,11 @@ test('an account is created with all settings, and each is cleared with null', a
   t.is(status, 201);
   t.like(body, shown);
   t.is(await ask(body.api_key), 200);
-  t.is(await ask(body.api_key, 'demo-svg-image'), 'model_not_allowed');
+  const image = await stack.post('/v1/images/generations', body.api_key, {
+    model: 'demo-svg-image',
+    prompt: 'a red fox',
+  });
+  t.like(await image.json(), { error: { code: 'model_not_allowed' } });
   const changed = await call('PATCH', `/accounts/${body.id}`, cleared);
   t.like(changed, { status: 200, body: { ...cleared, owner_budget: null, owner_models: null } });
   t.like(await call('PATCH', `/accounts/${body.id}`, settings), { status: 200, body: shown });

@@ -8,6 +8,14 @@ import { useStack } from '../../support/stack.ts';
 
 /** `admin doctor` finds what is wrong with a set-up, and says what to do. */
 
+/** Without upstreams, whose keys a test does not have. */
+const catalog = `
+upstreams:
+  builtin: { kind: builtin }
+models:
+  - { id: demo, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: builtin, model: demo-echo }] }
+`;
+
 type Env = Readonly<Record<string, string>>;
 
 async function runDoctor(env: Env, ...args: string[]) {
@@ -21,7 +29,7 @@ testWithOwnStore('Redis')(
   'a Redis without an AOF, or that may evict, is a problem; one with both set right is not, nor is the rest',
   async (t) => {
     const mailbox = await useMailbox(t);
-    const stack = await useStack(t);
+    const stack = await useStack(t, { catalog });
     const env = { ...stack.env, SMTP_URL: mailbox.url };
     const before = await runDoctor(env);
     t.is(before.exitCode, 1);
@@ -61,12 +69,12 @@ testWithOwnStore('Redis')(
     t.like((await runDoctor(env)).of('redis eviction'), { status: 'problem' });
     const table = await runAdmin(env, 'doctor');
     t.is(table.exitCode, 1);
-    t.regex(table.stdout, /^check +status +found +advice/);
+    t.regex(table.stdout, /^check +status +advice\n/);
   },
 );
 
 test('without Redis, MongoDB, bucket or mail server, each is a problem, and the others are checked', async (t) => {
-  const stack = await useStack(t, { workers: [] });
+  const stack = await useStack(t, { catalog, workers: [] });
   const broken = {
     ...stack.env,
     REDIS_URL: 'redis://127.0.0.1:1',
@@ -78,9 +86,9 @@ test('without Redis, MongoDB, bucket or mail server, each is a problem, and the 
   t.is(exitCode, 1);
   for (const check of ['redis', 'mongodb', 'bucket', 'mail']) t.is(of(check)?.status, 'problem', check);
   t.like(of('catalog'), { status: 'ok' });
-  const catalog = await runDoctor({ ...stack.env, CATALOG: '/nowhere/catalog.yaml' });
-  t.regex(catalog.of('catalog')!.found, /nowhere/);
-  t.is(catalog.of('mongodb')?.status, 'ok');
+  const missing = await runDoctor({ ...stack.env, CATALOG: '/nowhere/catalog.yaml' });
+  t.regex(missing.of('catalog')!.found, /nowhere/);
+  t.is(missing.of('mongodb')?.status, 'ok');
   const settings = await runDoctor({ ...stack.env, PORT: 'many' });
   t.is(settings.exitCode, 1);
   t.regex(settings.of('settings')!.found, /PORT/);
@@ -115,12 +123,12 @@ models:
   );
   t.regex(
     first.find(({ status }) => status === 'problem')!.found,
-    /^key [0-9a-f]{12}: one failed with 401: .*this key is not valid/,
+    /^key [0-9a-f]{12}: one failed: the upstream responded with 401/,
   );
   t.like(
     findings.find(({ check }) => check === 'upstream pictures'),
     { status: 'warning', advice: 'admin model test art makes one image with it.' },
   );
-  t.deepEqual(keys.toSorted(), ['first Bearer sk-bad-key', 'first Bearer sk-good-key']);
+  t.deepEqual([...new Set(keys)].toSorted(), ['first Bearer sk-bad-key', 'first Bearer sk-good-key']);
   t.false(findings.some(({ found }) => found.includes('bad-key')));
 });

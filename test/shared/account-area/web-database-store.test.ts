@@ -27,7 +27,10 @@ test('the models have indexes for unique values, session expiry and queries', as
           partialFilterExpression,
         }),
       }));
-  t.deepEqual(await read('web_users'), [{ key: { email: 1 }, unique: true }, { key: { createdAt: 1 } }]);
+  t.deepEqual(await read('web_users'), [
+    { key: { email: 1 }, unique: true },
+    { key: { createdAt: 1, _id: 1 } },
+  ]);
   t.deepEqual(await read('web_sessions'), [
     { key: { userId: 1 } },
     { key: { expiresAt: 1 }, expireAfterSeconds: 0 },

@@ -1,5 +1,6 @@
 import { maxDocumentBytes } from '../bson/document.ts';
 import { maxMessageBytes } from '../wire.ts';
+import { serverVersion } from '../server-status.ts';
 import type { Command } from './command.ts';
 
 /** Reports a primary of a one-member replica set. Drivers then use sessions and retry writes. */
@@ -57,5 +58,6 @@ export const diagnosticCommands: Record<string, Command> = {
   },
   // The only state of a session is the results of its retryable writes, which expire by themselves.
   endSessions: { fields: ['writeConcern'], run: () => ({ ok: 1 }) },
+  buildInfo: { fields: [], run: () => ({ version: serverVersion, ok: 1 }) },
   serverStatus: { fields: [], run: ({ status }) => status.describe() },
 };

@@ -1,8 +1,8 @@
-import type { CatalogModel } from '../catalog/catalog-schema.ts';
-import type { CatalogStore } from '../catalog/catalog-store.ts';
-import type { RedisClient } from '../platform/redis/redis-client.ts';
-import { testKeys } from '../admin/test-model.ts';
-import { ok, problem, warning, type Finding } from './finding.ts';
+import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
+import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { testKeys } from '../../../shared/admin/test-model.ts';
+import { ok, problem, warning, type Finding } from '../../../shared/doctor/finding.ts';
 
 /** What one call of each type costs, cheapest first. An image is not cheap. */
 const cheapTypes: readonly CatalogModel['type'][] = ['embedding', 'chat', 'vision'];
@@ -49,7 +49,7 @@ async function checkUpstream(
       ? ok(check, `${called} answered in ${durationMs} ms`)
       : problem(
           check,
-          `${called} failed${status === null ? '' : ` with ${status}`}: ${reason ?? 'no reason given'}`,
+          `${called} failed: ${reason ?? 'no reason given'}`,
           status === 401 || status === 403
             ? `Replace the key, then: admin upstream reset ${name}.`
             : `admin model test ${model.id} tries it again, by all routes.`,

@@ -1,19 +1,19 @@
-import { CatalogStore } from '../catalog/catalog-store.ts';
-import { loadConfig, type Config } from '../platform/config/config.ts';
-import { locateRedis } from '../platform/redis/locate-redis-client.ts';
-import { createRedis, waitUntilReady } from '../platform/redis/redis-client.ts';
-import { createLogger } from '../platform/runtime/logger.ts';
-import { openMongo } from '../platform/storage/mongo-client.ts';
-import { ObjectStore } from '../platform/storage/object-store.ts';
+import { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
+import { loadConfig, type Config } from '../../../shared/platform/config/config.ts';
+import { locateRedis } from '../../../shared/platform/redis/locate-redis-client.ts';
+import { createRedis, waitUntilReady } from '../../../shared/platform/redis/redis-client.ts';
+import { createLogger } from '../../../shared/platform/runtime/logger.ts';
+import { openMongo } from '../../../shared/platform/storage/mongo-client.ts';
+import { ObjectStore } from '../../../shared/platform/storage/object-store.ts';
 import { checkBucket } from './check-bucket.ts';
 import { checkCatalog } from './check-catalog.ts';
 import { checkMail } from './check-mail.ts';
-import { checkMongo } from './check-mongo.ts';
+import { checkMongo } from '../../../shared/doctor/check-mongo.ts';
 import { checkProcesses } from './check-processes.ts';
-import { checkRedis } from './check-redis.ts';
-import { checkSettings, checkVersion } from './check-settings.ts';
+import { checkRedis } from '../../../shared/doctor/check-redis.ts';
+import { checkSettings, checkVersion } from '../../../shared/doctor/check-settings.ts';
 import { checkUpstreams } from './check-upstreams.ts';
-import { ok, problem, runCheck, type Finding } from './finding.ts';
+import { ok, problem, runCheck, type Finding } from '../../../shared/doctor/finding.ts';
 
 const connectMs = 5_000;
 const silent = createLogger('doctor', 'silent');
@@ -36,11 +36,14 @@ export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions):
     return [version, problem('settings', (error as Error).message, 'Correct the variables (README).')];
   }
   const parts = await Promise.all([
-    checkSettings(config, env),
     checkRedisAndCatalog(config, env, options),
     runCheck('mongodb', 'Start MongoDB, or correct MONGODB_URL (docs/deployment.md).', async () => {
       const mongo = openMongo(config.mongodbUrl, silent);
-      return await checkMongo(mongo.db).finally(() => mongo.close());
+      try {
+        return await checkMongo(mongo.db);
+      } finally {
+        await mongo.close();
+      }
     }),
     runCheck(
       'bucket',
@@ -52,7 +55,7 @@ export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions):
     ),
     runCheck('mail', 'Correct SMTP_URL (docs/mail.md).', () => checkMail(config)),
   ]);
-  return [version, ...parts.flat()];
+  return [version, ...checkSettings(config, env), ...parts.flat()];
 }
 
 async function checkRedisAndCatalog(

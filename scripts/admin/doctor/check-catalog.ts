@@ -1,7 +1,7 @@
-import type { CatalogStore } from '../catalog/catalog-store.ts';
-import type { RedisClient } from '../platform/redis/redis-client.ts';
-import { describeRoutes, isUnset } from '../admin/upstreams.ts';
-import { ok, problem, warning, type Finding } from './finding.ts';
+import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
+import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
+import { describeRoutes, isUnset } from '../../../shared/admin/upstreams.ts';
+import { ok, problem, warning, type Finding } from '../../../shared/doctor/finding.ts';
 
 /** How many are named. */
 const maxNamed = 5;
@@ -10,12 +10,17 @@ const maxNamed = 5;
 export async function checkCatalog(redis: RedisClient, catalog: CatalogStore): Promise<Finding[]> {
   const { models, warnings } = catalog.current;
   const active = models.filter((model) => catalog.isActive(model));
-  const found = `${models.length} models, ${active.length} of them active`;
+  const found = `${active.length} of ${models.length} models active`;
   if (active.length === 0)
     return [
       problem('catalog', found, 'Set the keys of its upstreams: admin model list names what is missing.'),
     ];
-  const findings = [ok('catalog', found), ...warnings.map((text) => warning('catalog', text, 'Correct it.'))];
+  const findings = [
+    ok('catalog', found),
+    ...warnings.map((text) =>
+      warning('catalog', text, 'Set what is missing, or take the entry out of the catalog.'),
+    ),
+  ];
   const rows = await describeRoutes({ redis }, catalog, null);
   const stopped = rows.filter((row) => row.not_called !== null && !isUnset(row));
   const dead = active.filter(({ id }) => {
@@ -38,7 +43,7 @@ export async function checkCatalog(redis: RedisClient, catalog: CatalogStore): P
         'admin upstream list says why.',
       ),
     );
-  else findings.push(ok('routes', `${rows.length}, none of them stopped`));
+  else findings.push(ok('routes', `${rows.length}, none stopped`));
   return findings;
 }
 
