@@ -198,6 +198,37 @@ test('in a new period the sums begin at zero, and requests of the last period do
   t.deepEqual(await readBudget(account), { spentNano: 40n, reservedNano: 0n });
 });
 
+for (const hasMonthly of [false, true])
+  test(`a cost above the reservation takes nothing more from a budget whose period has ended${hasMonthly ? ', though another goes on' : ''}`, async (t) => {
+    const account = await createAccount({
+      budget: daily(100n),
+      ...(hasMonthly && { ownerBudget: { amountNano: 100_000n, period: 'monthly' } }),
+    });
+    await charge(account, 40n);
+    const one = request(account, { fixedNano: 60n });
+    await runAdmission(services.redis, one);
+    // As if it had been admitted yesterday.
+    await moveBudget(account, -1);
+    await ageReservation(services.redis, account.id, one.requestId, 86_400_000);
+    t.is((await settle(account, one.requestId, 110n)).costNano, 60n);
+    t.deepEqual(await readBudget(account), { spentNano: 0n, reservedNano: 0n });
+    const { balanceNano, reservedNano } = await services.hotAccounts.get(account.id);
+    t.deepEqual([balanceNano, reservedNano], [1_000_000n - 100n, 0n]);
+  });
+
+test('a lost request that is settled when its period has ended costs no more than it had reserved', async (t) => {
+  const account = await createAccount({ budget: daily(100n) });
+  const lost = request(account, { fixedNano: 60n });
+  await runAdmission(services.redis, lost);
+  await moveBudget(account, -1);
+  await ageReservation(services.redis, account.id, lost.requestId, 86_400_000);
+  const reservations = new ReservationStore(services.redis);
+  const { orphans } = await reservations.findOrphans(shardOf(account.id));
+  t.true(await reservations.releaseOrphan(orphans.find((one) => one.requestId === lost.requestId)!));
+  t.is((await settle(account, lost.requestId, 110n)).costNano, 60n);
+  t.deepEqual(await readBudget(account), { spentNano: 0n, reservedNano: 0n });
+});
+
 test('a request that calls no model, and one that is lost, give back what they reserved', async (t) => {
   const account = await createAccount({ budget: daily(300n) });
   const released = request(account);
