@@ -423,6 +423,17 @@ test('requests are rejected while the last minute is over the limit of tokens: p
   t.like(await admit(account, { promptTokens: 5 }), { outcome: 'ok', tokens: { limit: 100, remaining: 95 } });
 });
 
+test('over the limit of tokens, a batch is admitted, because its lines count none', async (t) => {
+  const account = await createAccount({ tokensPerMinute: 100 });
+  await admit(account, { promptTokens: 100 });
+  const { model: _model, ...batch } = request(account);
+  t.is((await runAdmission(services.redis, batch)).outcome, 'ok');
+  const { id: accountId, keyHash } = account;
+  const before = { accountId, keyHash, slots: 1, claimHash: null };
+  t.is((await runPreAdmission(services.redis, { ...before, checksTokens: false })).outcome, 'ok');
+  t.is((await runPreAdmission(services.redis, before)).outcome, 'tokens_limited');
+});
+
 test('output that is settled a minute after the last prompt is all that counts', async (t) => {
   const account = await createAccount({ tokensPerMinute: 100 });
   const first = request(account, { promptTokens: 90 });
