@@ -6,11 +6,12 @@ import {
   endOfPeriod,
   startOfPeriod,
   toDay,
+  type Budget,
   type BudgetPeriod,
 } from '../../../shared/accounts/budget-periods.ts';
 import { writeAddress } from '../../../shared/accounts/address-ranges.ts';
 import { changeAccount } from '../../../shared/accounts/change-account.ts';
-import type { HotAccount } from '../../../shared/accounts/hot-account-store.ts';
+import { HotAccountStore, type HotAccount } from '../../../shared/accounts/hot-account-store.ts';
 import { runAdmission, type AdmissionRequest } from '../../../shared/money/admit-script.ts';
 import { runPreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import { ReservationStore } from '../../../shared/money/reservation-store.ts';
@@ -265,6 +266,36 @@ test.serial('a new budget counts what was spent and reserved before, wherever it
   await settle(account, running.requestId, 100n);
   t.deepEqual(await readBudget(account), { spentNano: 134n, reservedNano: 0n });
 });
+
+test.serial(
+  'a budget that is removed and set again counts what was spent in between, whatever died midway',
+  async (t) => {
+    const account = await createAccount({ budget: daily(1_000n) });
+    await charge(account, 30n);
+    const running = request(account);
+    await runAdmission(services.redis, running);
+    const { redis, accounts, ledger } = services;
+    const dying = Object.create(accounts, {
+      findById: {
+        value: async (id: string, isForRestore = false) => {
+          if (isForRestore) throw new Error('the process dies');
+          return await accounts.findById(id);
+        },
+      },
+    }) as typeof accounts;
+    const deps = { redis, accounts, hotAccounts: new HotAccountStore(redis, dying, ledger) };
+    const changeAndDie = async (budget: Budget | null): Promise<void> => {
+      await changeAccount(deps, account.id, { budget }).catch(() => undefined);
+    };
+    await changeAndDie(null);
+    await charge(account, 5n);
+    await settle(account, running.requestId, 100n);
+    await changeAndDie(daily(1_000n));
+    await charge(account, 7n);
+    await changeAccount(services, account.id, { budget: daily(1_000n) });
+    t.deepEqual(await readBudget(account), { spentNano: 142n, reservedNano: 0n });
+  },
+);
 
 test('spending of other days counts to longer periods only', async (t) => {
   const account = await createAccount({});
