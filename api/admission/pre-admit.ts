@@ -103,6 +103,8 @@ async function requestPreAdmission(
     ...holder,
     slots,
     claimHash: key === null ? null : hashIdempotencyKey(key),
+    // Lines of batches count no tokens, and neither does a stored response.
+    checksTokens: context.state.operation?.modelTypes !== undefined,
     ...(context.state.session === undefined && { address: addressDigits(context.ip) }),
   };
   const result = await runForAccount(services, holder, () => runPreAdmission(services.redis, request));

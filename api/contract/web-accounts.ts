@@ -160,14 +160,15 @@ export const linkApiAccount = defineOperation({
   tag: 'Web API Accounts',
   summary: 'Link an account by its key',
   description:
-    'An account can be linked to only one user. After ten incorrect keys within an hour, further attempts return 429.',
+    'An account can be linked to only one user. The key must be usable: not expired, and from an address that may use it. ' +
+    'After ten incorrect keys within an hour, further attempts return 429.',
   method: 'post',
   path: '/web/api-accounts/link',
   auth: 'web',
   body: LinkRequest,
   response: ApiAccount,
   status: 201,
-  errors: ['invalid_api_key', 'already_linked'],
+  errors: ['invalid_api_key', 'already_linked', 'address_not_allowed', 'key_expired'],
   errorTexts: { invalid_api_key: unknownKeyText },
   example: { body: { api_key: keyExample, label: defaultAccountLabel }, response: accountExample },
 });

@@ -69,6 +69,8 @@ const reasons: Record<Exclude<RetryOutcome, 'ok'>, string> = {
     'its request is not stored, because it was large, or because very many jobs of its account failed',
   unknown: 'its account could not be loaded',
   banned: 'its account is banned',
+  expired: 'the key of its account has expired',
+  model_refused: 'its account may not use its model',
   insufficient: 'the balance of its account is too low',
   over_budget: 'the budget of its account is used up',
 };

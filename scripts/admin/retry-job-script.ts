@@ -24,6 +24,10 @@ export type RetryOutcome =
   /** The account is not loaded into Redis. */
   | 'unknown'
   | 'banned'
+  /** The account's key has expired. */
+  | 'expired'
+  /** The account may not use the model any more. */
+  | 'model_refused'
   | 'insufficient'
   | 'over_budget';
 

@@ -2,6 +2,8 @@
 -- needed because the failed job already has its row in the log, and its id is never charged again. A job can be retried
 -- once; its retry can be retried too.
 --
+-- What the account may do now counts, not what it could do when the job was admitted.
+--
 -- Replies 'ok' or why the job is not retried (see `RetryOutcome`).
 
 local prefix = KEYS[1] -- of the keys of the account's shard
@@ -10,12 +12,13 @@ local id = ARGV[2] -- of the failed job
 local newId = ARGV[3] -- of the new request
 
 -- include '../../shared/platform/redis/clock.lua'
+-- include '../../shared/money/allowed-models.lua'
 -- include '../../shared/money/budgets.lua'
 
 local account = prefix .. 'account:' .. accountId
 local reservations = prefix .. 'reservations'
 local jobs = prefix .. 'job:' .. accountId .. ':'
-local status, hold, retryId, charged = unpack(redis.call('HMGET', jobs .. id, 'st', 'was', 'rt', 'cost'))
+local status, hold, retryId, charged, model = unpack(redis.call('HMGET', jobs .. id, 'st', 'was', 'rt', 'cost', 'm'))
 if status ~= 'f' then return 'not_failed' end
 -- Ignore an earlier retry that never became a job.
 if retryId and (redis.call('EXISTS', jobs .. retryId) == 1
@@ -26,6 +29,14 @@ local balance, reserved, free, freeHeld, ban, isRestricted =
   unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'ban', 'ext'))
 if not balance then return 'unknown' end
 if ban == '1' then return 'banned' end
+local budgets
+if isRestricted then
+  local expiresAt, models, ownersModels, operatorsBudget, ownersBudget =
+    unpack(redis.call('HMGET', account, 'exp', 'mod', 'omod', 'bud', 'obud'))
+  if expiresAt and tonumber(expiresAt) <= nowMs then return 'expired' end
+  if not isModelAllowed(model, models, ownersModels) then return 'model_refused' end
+  budgets = openBudgets(account, operatorsBudget, ownersBudget)
+end
 local cost, isFree, maxCharge, claimHash = string.match(hold, '^(%d+) (%d) %d+ <(%d+) ?(%S*)')
 if claimHash ~= '' and redis.call('EXISTS', prefix .. 'claim:' .. accountId .. ':' .. claimHash) == 1 then
   return 'sent_again'
@@ -35,10 +46,9 @@ if isFree == '1' then
   redis.call('HINCRBY', account, 'fres', 1)
 else
   if tonumber(balance) - tonumber(reserved) < tonumber(cost) then return 'insufficient' end
-  if isRestricted then
-    local budgets = openBudgets(account)
-    if budgets and budgets.findLeft() < tonumber(cost) then return 'over_budget' end
-    if budgets then budgets.change(dayOf(nowMs), tonumber(cost), 0) end
+  if budgets then
+    if budgets.findLeft() < tonumber(cost) then return 'over_budget' end
+    budgets.change(dayOf(nowMs), tonumber(cost), 0)
   end
   redis.call('HINCRBY', account, 'res', cost)
 end

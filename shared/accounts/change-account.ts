@@ -1,7 +1,6 @@
 import type { HotAccountStore } from './hot-account-store.ts';
 import { publishInvalidation } from '../platform/redis/invalidation-channel.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
-import { changesSettings } from './account-settings.ts';
 import type { AccountChange, AccountStore } from './account-store.ts';
 
 export interface ChangeDeps {
@@ -12,7 +11,7 @@ export interface ChangeDeps {
 
 /**
  * Changes an account everywhere: first in MongoDB, so that any later load includes the change, then in Redis, where it
- * applies to the next admission.
+ * applies to the next admission. Redis gets what MongoDB has, which may be a later change of somebody else.
  */
 export async function changeAccount(
   { redis, accounts, hotAccounts }: ChangeDeps,
@@ -20,7 +19,6 @@ export async function changeAccount(
   change: AccountChange,
 ): Promise<void> {
   await accounts.update(accountId, change);
-  if (changesSettings(change)) await hotAccounts.adopt(accountId);
-  else await hotAccounts.update(accountId, change);
+  await hotAccounts.adopt(accountId);
   await publishInvalidation(redis, { kind: 'account', accountId });
 }

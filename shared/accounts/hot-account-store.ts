@@ -4,7 +4,7 @@ import { SingleFlight } from '../platform/storage/single-flight.ts';
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
-import type { AccountChange, AccountDocument, AccountStore } from './account-store.ts';
+import type { AccountDocument, AccountStore } from './account-store.ts';
 import type { JobSettings } from './job-settings.ts';
 import { parseList, toBudgetFields, type Restrictions } from './account-settings.ts';
 import { isBudgetInRedis, parseHotBudget } from './budget-periods.ts';
@@ -163,18 +163,9 @@ export class HotAccountStore {
     return new Set(accountIds.filter((_, i) => bans[i] === '1'));
   }
 
-  /** Changes the key, limits and ban of an account in Redis. Its settings are copied by `adopt`. */
-  async update(accountId: string, change: AccountChange & { readonly keyHash?: string }): Promise<void> {
-    const changes: { readonly field: string; readonly value: string | number }[] = [];
-    const set = (field: string, value: string | number | undefined): void => {
-      if (value !== undefined) changes.push({ field, value });
-    };
-    set('key', change.keyHash);
-    set('rpm', change.requestsPerMinute);
-    set('mqj', change.maxQueuedJobs);
-    set('wgt', change.weight);
-    if (change.banned !== undefined) set('ban', change.banned ? 1 : 0);
-    await this.#change(accountId, changes);
+  /** Changes the key of an account in Redis. Everything else is copied by `adopt`. */
+  async setKey(accountId: string, keyHash: string): Promise<void> {
+    await this.#change(accountId, [{ field: 'key', value: keyHash }]);
   }
 
   /**
@@ -220,7 +211,7 @@ export class HotAccountStore {
   /** @returns the account's budgets as stored in Redis; undefined if it is not loaded */
   async #change(
     accountId: string,
-    changes: readonly { readonly field: string; readonly value: string | number }[],
+    changes: readonly { readonly field: string; readonly value: string }[],
   ): Promise<(string | null)[]> {
     const account = redisKeys.account(accountId);
     return (await callRedis(() => updateScript.run(this.#redis, { account }, changes))) as (string | null)[];

@@ -25,7 +25,7 @@ export async function replaceKey(
   if (replaced === null) return null;
   try {
     signal?.throwIfAborted();
-    await hotAccounts.update(accountId, { keyHash: replaced.keyHash });
+    await hotAccounts.setKey(accountId, replaced.keyHash);
     await apiKeys.forget(replaced.old.keyHash);
     await publishInvalidation(redis, { kind: 'account', accountId });
   } catch (error) {

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { stringify } from 'uuid';
 import type { AccountChange, AccountDocument } from '../accounts/account-store.ts';
 import { changeAccount } from '../accounts/change-account.ts';
+import { maskApiKey } from '../accounts/credentials.ts';
 import type { HotAccount } from '../accounts/hot-account-store.ts';
 import type { SettingsChange } from '../accounts/account-settings.ts';
 import { presentSettings } from '../accounts/present-settings.ts';
@@ -179,20 +180,32 @@ async function describeBan({ accounts }: Pick<AdminDeps, 'accounts'>, id: string
   return { banned: stored?.banned ?? false, ban_reason: stored?.banReason ?? null };
 }
 
-/** Replaces the key of an account. The audit log has only the masks of both. @returns null if there is no such account */
+/**
+ * Replaces the key of an account. The audit log has only the masks of both.
+ * @returns null if there is no such account
+ * @throws AppError `validation_failed` if somebody else replaces the key at the same time. Only one of the new keys works,
+ * and only one caller gets it
+ */
 export async function rotateKey(
   deps: Pick<AdminDeps, 'redis' | 'accounts' | 'hotAccounts' | 'apiKeys'>,
   trail: AuditTrail,
   id: string,
 ): Promise<string | null> {
-  const readMask = async () => ({ key: (await deps.accounts.findById(id))?.keyMasked ?? null });
-  const { apiKey } = await trail.run(
-    { action: 'account.rotate-key', id, before: await readMask() },
+  const stored = await deps.accounts.findById(id);
+  if (stored === null) return null;
+  return await trail.run(
+    { action: 'account.rotate-key', id, before: { key: stored.keyMasked } },
     async () => {
-      const apiKey = await replaceKey(deps, id);
-      return { apiKey, after: await readMask() };
+      const apiKey = await replaceKey(deps, id, { expectedKeyHash: stored.keyHash });
+      if (apiKey === null) throw keyJustReplaced();
+      return apiKey;
     },
-    ({ after }) => after,
+    (apiKey) => ({ key: maskApiKey(apiKey) }),
   );
-  return apiKey;
 }
+
+const keyJustReplaced = (): AppError =>
+  new AppError('validation_failed', {
+    message:
+      'Somebody else has just replaced the key of this account, and has the new one. Try again to replace that one, too.',
+  });

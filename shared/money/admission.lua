@@ -30,7 +30,7 @@ local share = tonumber(ARGV[10]) -- thousandths of the spendable balance to rese
 local freeAllowed = ARGV[11] -- '1' if the request may be a free one
 local streamBound = tonumber(ARGV[12]) -- entries
 local address = ARGV[13] -- of the caller, as in restrictions.lua
-local model = ARGV[14] -- of the request; '' if admission does not check it
+local model = ARGV[14] -- of the request; '' for one that calls no model itself, such as a batch, whose lines are checked
 local promptTokens = tonumber(ARGV[15]) -- that count towards the tokens per minute
 
 -- include 'rate-window.lua'
@@ -71,7 +71,8 @@ local function replyWith(outcome, ...)
 end
 
 local function checkModelAndTokens()
-  if model ~= '' and not restrictions.isModelAllowed(model) then return replyWith('model_refused') end
+  if model == '' then return end
+  if not restrictions.isModelAllowed(model) then return replyWith('model_refused') end
   if restrictions.isOverTokenLimit() then return replyWith('tokens_limited', restrictions.describeTokens()) end
 end
 

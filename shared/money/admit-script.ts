@@ -101,7 +101,7 @@ export interface AdmissionRequest {
   readonly isResumable: boolean;
   /** The caller's address, as `writeAddress` writes it. Not checked if absent. */
   readonly address?: string;
-  /** The model's id, which the account must be allowed to use. Not checked if absent. */
+  /** The model's id, which the account must be allowed to use. If absent, tokens per minute are not checked either. */
   readonly model?: string;
   /** Counts towards the account's tokens per minute. */
   readonly promptTokens?: number;

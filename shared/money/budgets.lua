@@ -60,17 +60,16 @@ local function openBudgets(account, operators, owners)
     end
   end
 
-  -- Returns how much may be reserved, and the budget that has least left. With a day, only budgets whose period has it
-  -- count; there may be none.
-  function budgets.findLeft(day)
+  -- Returns how much may be reserved, and the budget that has least left. With the day of an admission, returns what the
+  -- request may cost: budgets whose period does not have that day count with `ofOthers`, because their sums of it are gone.
+  function budgets.findLeft(day, ofOthers)
     local held = redis.call('HGET', (string.gsub(account, ':account:', ':jobs-held:', 1)), 'lines')
     local lines = math.max(0, tonumber(held or '0'))
     local least, tightest
     for _, budget in ipairs(list) do
-      if not day or isOfPeriod(budget, day) then
-        local left = math.max(0, budget.amount - budget.spent - budget.reserved - lines)
-        if not least or left < least then least, tightest = left, budget end
-      end
+      local isOther = day and not isOfPeriod(budget, day)
+      local left = isOther and ofOthers or math.max(0, budget.amount - budget.spent - budget.reserved - lines)
+      if not least or left < least then least, tightest = left, budget end
     end
     return least, tightest
   end

@@ -17,6 +17,7 @@ const script = new LuaScript(new URL('./pre-admit.lua', import.meta.url), [
   'keyHash',
   'slots',
   'address',
+  'checksTokens',
 ]);
 
 /** What the script replies: see its header. */
@@ -39,6 +40,8 @@ export interface PreAdmissionRequest {
   readonly claimHash: string | null;
   /** The caller's address, as `writeAddress` writes it. Not checked if absent. */
   readonly address?: string;
+  /** Whether the request counts towards the tokens per minute. True if absent. */
+  readonly checksTokens?: boolean;
 }
 
 /** The result of pre-admission, before the request is read and tokenized. */
@@ -57,7 +60,7 @@ export type PreAdmissionResult = ({ readonly outcome: 'ok' } & PreAdmission) | A
 
 export async function runPreAdmission(
   redis: RedisClient,
-  { accountId, keyHash, slots, claimHash, address = '' }: PreAdmissionRequest,
+  { accountId, keyHash, slots, claimHash, address = '', checksTokens = true }: PreAdmissionRequest,
 ): Promise<PreAdmissionResult> {
   const account = redisKeys.account(accountId);
   const reply = (await script.run(redis, {
@@ -67,6 +70,7 @@ export async function runPreAdmission(
     keyHash,
     slots,
     address,
+    checksTokens: checksTokens ? 1 : 0,
   })) as PreAdmissionReply;
   switch (reply[0]) {
     case 'ok': {

@@ -14,6 +14,7 @@ local claim = KEYS[3] -- hash: the claim of an Idempotency-Key; the account agai
 local keyHash = ARGV[1] -- of the caller's API key
 local slots = tonumber(ARGV[2]) -- to take
 local address = ARGV[3] -- of the caller, as in restrictions.lua
+local checksTokens = ARGV[4] -- '1' if the request counts towards the tokens per minute
 
 -- include 'rate-window.lua'
 -- include 'restrictions.lua'
@@ -37,7 +38,7 @@ local freeRequests = tonumber(free) - tonumber(freeHeld)
 local reply = {'ok', limit, limit - used, 60, spendable, freeRequests, isReplay, slots == 0 and 0 or needed}
 if restrictions then
   -- A replay uses no tokens.
-  if isReplay == 0 and restrictions.isOverTokenLimit() then
+  if checksTokens == '1' and isReplay == 0 and restrictions.isOverTokenLimit() then
     return {'tokens_limited', limit, limit - used, 60, restrictions.describeTokens()}
   end
   reply[9], reply[10] = restrictions.describeBudget(), restrictions.describeTokens()

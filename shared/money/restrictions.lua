@@ -11,6 +11,7 @@
 -- Replies have two descriptions at their end: of the budget that has least left, `field amount left period start`, and of
 -- the tokens per minute, `limit remaining resetSeconds waitMs`. They are '' if there is no such limit.
 
+-- include 'allowed-models.lua'
 -- include 'budgets.lua'
 -- include 'token-window.lua'
 
@@ -48,11 +49,7 @@ local function openRestrictions()
     if addresses and address ~= '' and not isAddressAllowed() then return {'address_refused'} end
   end
 
-  function restrictions.isModelAllowed(model)
-    local name = ',' .. model .. ','
-    return (not models or string.find(models, name, 1, true))
-      and (not ownersModels or string.find(ownersModels, name, 1, true))
-  end
+  function restrictions.isModelAllowed(model) return isModelAllowed(model, models, ownersModels) end
 
   function restrictions.isOverTokenLimit() return tokenLimit and usedTokens >= tokenLimit end
 

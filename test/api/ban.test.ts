@@ -226,7 +226,7 @@ test('a ban takes effect even if an api process missed the message about it', as
   );
   const { accounts, hotAccounts } = openStores(stack);
   await accounts.update(account.id, { banned: true, banReason: 'test' });
-  await hotAccounts.update(account.id, { banned: true });
+  await hotAccounts.adopt(account.id);
   const [events, response] = await Promise.all([stream.read(), waiting]);
   assertEndsWithBan(t, events);
   t.is(response.status, 403);

@@ -147,3 +147,13 @@ test.serial(
     t.is((await read())!.spentNano, toNano(1));
   },
 );
+
+test.serial(
+  'over its tokens per minute, an account creates batches, because their lines count none',
+  async (t) => {
+    const account = await createAccount({ tokensPerMinute: 1 });
+    t.is((await stack.post('/v1/chat/completions', account.apiKey, chat('chat'))).status, 200);
+    t.is((await stack.post('/v1/chat/completions', account.apiKey, chat('chat'))).status, 429);
+    t.like(await runBatch(account, '/v1/chat/completions', [chat('chat')]), { status: 'completed' });
+  },
+);

@@ -121,7 +121,7 @@ testWithOwnStore('MongoDB')(
 
 test('if Redis fails after MongoDB has stored the new key, the old one is restored', async (t) => {
   class FailingStore extends HotAccountStore {
-    override async update(): Promise<void> {
+    override async setKey(): Promise<void> {
       throw new AppError('service_unavailable');
     }
   }

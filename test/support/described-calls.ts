@@ -80,6 +80,8 @@ export interface PreparedCall extends Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly user?: WebUser;
   readonly link?: WebLink;
+  /** The account that the call links. */
+  readonly accountId?: string;
 }
 
 /**
@@ -109,7 +111,8 @@ export async function prepareCall(stack: TestStack, described: DescribedOperatio
   };
   if (described.path.includes('{session_id}')) return { headers, user, path: { session_id: sessionId } };
   const { id: accountId, apiKey } = await stack.createAccount();
-  if (operationId === 'linkApiAccount') return { headers, user, body: JSON.stringify({ api_key: apiKey }) };
+  if (operationId === 'linkApiAccount')
+    return { headers, user, accountId, body: JSON.stringify({ api_key: apiKey }) };
   if (!described.path.includes('{account_id}')) return { headers, user };
   const link = await webStoresOf(stack).links.create({ userId: user._id, accountId, label: 'Example' });
   // Codes are mailed only to the user's own address.

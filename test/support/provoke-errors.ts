@@ -4,6 +4,7 @@ import { changeAccount } from '../../shared/accounts/change-account.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
+import { changeSettings } from './change-settings.ts';
 import { prepareCall, type Call, type DescribedOperation, type PreparedCall } from './described-calls.ts';
 import type { TestStack } from './stack.ts';
 import { webStoresOf } from './web-client.ts';
@@ -83,6 +84,12 @@ async function provokeByState(stack: TestStack, described: DescribedOperation, c
       return call;
     case 'too_many_attempts':
       await exhaustLimit(stack, 'changes-user', user!._id);
+      return call;
+    case 'address_not_allowed':
+      await changeSettings(stack, call.accountId!, { addresses: ['192.0.2.1'] });
+      return call;
+    case 'key_expired':
+      await changeSettings(stack, call.accountId!, { expiresAt: new Date(Date.now() - 1_000) });
       return call;
     case 'already_linked':
       return await linkToAnotherUser(stack, described, call);

@@ -14,6 +14,7 @@ local attempt = ARGV[4] -- that owns the slice
 local amount = tonumber(ARGV[5]) -- nano-roubles
 local models = ARGV[6] -- of the lines, as a JSON list
 
+-- include '../../shared/money/allowed-models.lua'
 -- include '../../shared/work/batches/batch-functions.lua'
 
 local batch = batchOf(accountId, id)
@@ -37,9 +38,7 @@ if isRestricted then
   if expiresAt and tonumber(expiresAt) <= nowMs then return stop('key_expired') end
   local refused = {'refused'}
   for _, model in ipairs(cjson.decode(models)) do
-    local name = ',' .. model .. ','
-    if allowed and not string.find(allowed, name, 1, true)
-      or ownersAllowed and not string.find(ownersAllowed, name, 1, true) then refused[#refused + 1] = model end
+    if not isModelAllowed(model, allowed, ownersAllowed) then refused[#refused + 1] = model end
   end
   if #refused > 1 then return refused end
   local budgets = openBudgets(account)

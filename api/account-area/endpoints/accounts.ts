@@ -120,6 +120,8 @@ export const linkApiAccount = defineEndpoint(
           await web.limits.count(wrongKeyLimits);
           throw unknownKeyToLink();
         }
+        // The link is created with the key, so what limits the key limits it, too.
+        await services.keyAccess.check(accountId, context.ip);
         const action = { action: 'account-linked', userId, accountId, label } as const;
         await rejectIfLinked(services, action);
         const link = await record(services, context, action, () => linkByKey(services, action, apiKey)).catch(

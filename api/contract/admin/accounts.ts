@@ -287,7 +287,9 @@ export const rotateAccountKey = defineOperation({
   operationId: 'rotateAccountKey',
   tag: 'Admin',
   summary: 'Replace the API key of an account',
-  description: 'The old key stops working within a second; requests in progress finish.',
+  description:
+    'The old key stops working within a second; requests in progress finish. If two calls replace it at the same time, ' +
+    'one of them gets 422, and no key.',
   method: 'post',
   path: '/admin/accounts/{account_id}/rotate-key',
   auth: 'admin',

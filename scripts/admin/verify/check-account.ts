@@ -1,4 +1,10 @@
-import { parseDay, startOfPeriod, toDay, type HotBudget } from '../../../shared/accounts/budget-periods.ts';
+import {
+  nameDay,
+  parseDay,
+  startOfPeriod,
+  toDay,
+  type HotBudget,
+} from '../../../shared/accounts/budget-periods.ts';
 import type { LedgerSums } from '../../../shared/ledger/ledger-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
@@ -25,16 +31,30 @@ const freeRequestsOf = (entry: LedgerEntry): number => {
   return entry.free ? -1 : 0;
 };
 
-/** What the ledger has for the current period of a budget. */
-function sumPeriod({ storedAccount, pending }: Snapshot, { period, resetsAt }: HotBudget): bigint {
+/** Returns whether a day since 1970 is in the current period of a budget. */
+function isInPeriod({ period, resetsAt }: HotBudget, day: number): boolean {
   const end = toDay(resetsAt.getTime());
-  const start = startOfPeriod(period, end - 1);
-  const isInPeriod = (day: string): boolean => parseDay(day) >= start && parseDay(day) < end;
-  const applied = Object.entries(storedAccount.spentByDay ?? {}).filter(([day]) => isInPeriod(day));
+  return day >= startOfPeriod(period, end - 1) && day < end;
+}
+
+/** What the ledger has for the current period of a budget. */
+function sumSpent({ storedAccount, pending }: Snapshot, budget: HotBudget): bigint {
+  const applied = Object.entries(storedAccount.spentByDay ?? {}).filter(([day]) =>
+    isInPeriod(budget, parseDay(day)),
+  );
   const charges = pending.flatMap((entry) =>
-    entry.kind === 'charge' && isInPeriod(entry.day) ? [entry] : [],
+    entry.kind === 'charge' && isInPeriod(budget, parseDay(entry.day)) ? [entry] : [],
   );
   return sum(applied.map(([, spentNano]) => spentNano)) + sum(charges.map(({ costNano }) => costNano));
+}
+
+/** What requests and jobs that were admitted in the current period of a budget have reserved. */
+function sumReserved({ reservations, jobs }: Snapshot, budget: HotBudget): bigint {
+  const requests = reservations.filter(
+    ({ free, admittedAtMs }) => !free && isInPeriod(budget, toDay(admittedAtMs)),
+  );
+  const ofJobs = [...jobs.byDay].filter(([day]) => isInPeriod(budget, day));
+  return sum(requests.map(({ costNano }) => costNano)) + sum(ofJobs.map(([, nano]) => nano));
 }
 
 /**
@@ -82,8 +102,19 @@ export function checkAccount(snapshot: Snapshot, ledger: LedgerSums): Difference
     compareMoney('reserved by durable jobs', jobs.summed.costNano, jobs.costNano);
     compareCount('free requests reserved by durable jobs', jobs.summed.free, jobs.free);
   }
-  for (const budget of hot.budgets)
-    compareMoney(`spent of the ${budget.period} budget`, sumPeriod(snapshot, budget), budget.spentNano);
+  compareMoney('reserved by lines of batches', jobs.summedLinesNano, jobs.linesNano);
+  if (hot.budgets.length > 0 && jobs.summed !== null)
+    for (const day of new Set([...jobs.byDay.keys(), ...jobs.summed.byDay.keys()]))
+      compareMoney(
+        `reserved by durable jobs of ${nameDay(day)}`,
+        jobs.summed.byDay.get(day) ?? 0n,
+        jobs.byDay.get(day) ?? 0n,
+      );
+  for (const budget of hot.budgets) {
+    const ofBudget = `of the ${budget.period} budget`;
+    compareMoney(`spent ${ofBudget}`, sumSpent(snapshot, budget), budget.spentNano);
+    compareMoney(`reserved ${ofBudget}`, sumReserved(snapshot, budget), budget.reservedNano);
+  }
   if (hot.balanceNano < 0n) compareMoney('balance is not negative', 0n, hot.balanceNano);
   if (hot.reservedNano > hot.balanceNano)
     compareMoney('balance covers reservations', hot.reservedNano, hot.balanceNano);

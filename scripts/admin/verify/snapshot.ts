@@ -25,17 +25,26 @@ export interface Snapshot {
   /** Stream entries that are not applied to the account in MongoDB yet, oldest first. */
   readonly pending: readonly LedgerEntry[];
   readonly reservations: readonly Reservation[];
-  /** The total reserved by the account's durable jobs. */
   readonly jobs: JobReservations;
   /** Null if the account is not loaded in Redis. */
   readonly hot: HotMoney | null;
 }
 
-export interface JobReservations {
+/** What an account's durable jobs and batches have reserved. */
+export interface JobReservations extends JobSums {
+  /** The part of lines of batches. */
+  readonly linesNano: bigint;
+  /** The same, computed as the sum over the slices of its batches. */
+  readonly summedLinesNano: bigint;
+  /** The other amounts, computed as the sum over the jobs. Null if there are too many to read in one step. */
+  readonly summed: JobSums | null;
+}
+
+interface JobSums {
   readonly costNano: bigint;
   readonly free: number;
-  /** The same amounts, computed as the sum over the jobs. Null if there are too many to read in one step. */
-  readonly summed: { readonly costNano: bigint; readonly free: number } | null;
+  /** What jobs that were admitted on a day have reserved, by day since 1970. */
+  readonly byDay: ReadonlyMap<number, bigint>;
 }
 
 /** Maximum number of jobs to sum. More would block Redis for other clients. */
@@ -48,8 +57,8 @@ const script = new LuaScript(
 );
 
 /**
- * Adds a query for the reservations of an account's durable jobs to a transaction: the stored counters, and the sum
- * over the jobs unless there are too many. It returns `[cost, free, summed cost, summed free]`.
+ * Adds a query for the reservations of an account's durable jobs and batches to a transaction: the stored counters, and
+ * the sums over the jobs unless there are too many. See the script for its reply.
  */
 function sumJobReservations(transaction: ChainableCommander, shard: number, accountId: string): void {
   script.addTo(transaction, { prefix: redisKeys.jobsOf(shard), accountId });
@@ -110,17 +119,30 @@ export async function takeSnapshots(
   throw new Error(`the ledger of shard ${shard} changed in ${attempts} consecutive attempts to read it`);
 }
 
-function toJobReservations([cost, free, summedCost, summedFree]: readonly (
-  | string
-  | null
-)[]): JobReservations {
+function toJobReservations(reply: readonly (string | null)[]): JobReservations {
+  const [cost, free, lines, days, summedCost, summedFree, summedLines, summedDays] = reply;
   const isSummed = summedCost !== null && summedCost !== undefined;
   return {
-    costNano: BigInt(cost ?? '0'),
-    free: Number(free ?? 0),
-    summed: isSummed ? { costNano: BigInt(summedCost), free: Number(summedFree) } : null,
+    ...toJobSums(cost, free, days),
+    linesNano: BigInt(lines ?? '0'),
+    summedLinesNano: BigInt(summedLines ?? '0'),
+    summed: isSummed ? toJobSums(summedCost, summedFree, summedDays) : null,
   };
 }
+
+type Text = string | null | undefined;
+
+const toJobSums = (cost: Text, free: Text, days: Text): JobSums => ({
+  costNano: BigInt(cost ?? '0'),
+  free: Number(free ?? 0),
+  byDay: new Map(
+    (days ?? '')
+      .split(' ')
+      .filter((word) => word !== '')
+      .map((word) => word.split(':'))
+      .map(([day, nano]) => [Number(day), BigInt(nano ?? '0')]),
+  ),
+});
 
 function toHotMoney(values: readonly (string | null)[]): HotMoney | null {
   const [balance, reserved, added, free, freeHeld, charges, ...budgets] = values;
@@ -132,7 +154,7 @@ function toHotMoney(values: readonly (string | null)[]): HotMoney | null {
     freeRequests: Number(free ?? 0),
     freeHeld: Number(freeHeld ?? 0),
     charges: Number(charges ?? 0),
-    // Only what is spent is compared.
+    // What lines of batches have reserved is not part of the sums.
     budgets: budgets.flatMap((text) => parseHotBudget(text, 0n, Date.now()) ?? []),
   };
 }

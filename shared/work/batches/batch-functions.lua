@@ -128,7 +128,7 @@ local function changeReserved(accountId, batch, by)
   if redis.call('EXISTS', account) == 1 then redis.call('HINCRBY', account, 'res', whole(by)) end
   local held = prefix .. 'jobs-held:' .. accountId
   redis.call('HINCRBY', held, 'cost', whole(by))
-  -- Lines that were reserved by an earlier release are missing from this sum.
+  -- Lines that were reserved by an earlier release are missing from this sum. See also endBatch.
   if redis.call('HINCRBY', held, 'lines', whole(by)) < 0 then redis.call('HSET', held, 'lines', 0) end
   redis.call('HINCRBY', batch, 'res', whole(by))
 end
@@ -179,7 +179,11 @@ local function endBatch(accountId, id, batch, status)
     unpack(redis.call('HMGET', batch, 'q', 'tm', 'in', 'of', 'ef', 'url'))
   redis.call('ZREM', prefix .. 'batch-windows', member)
   redis.call('ZREM', prefix .. 'batch-pauses', member)
-  redis.call('ZREM', prefix .. 'batches-open:' .. accountId, id)
+  local open = prefix .. 'batches-open:' .. accountId
+  redis.call('ZREM', open, id)
+  -- Workers of an earlier release, which may run at the same time, do not change this sum. Without it, what they released
+  -- would be missing from all budgets for ever.
+  if redis.call('EXISTS', open) == 0 then redis.call('HDEL', prefix .. 'jobs-held:' .. accountId, 'lines') end
   redis.call('UNLINK', slicesOf(accountId, id), returnedOf(accountId, id))
   removeFromWaiting(accountId, id, queue, model)
   takeLines(batch)

@@ -1,12 +1,14 @@
 -- Settles requests. A settlement ends the reservation of a request, debits the exact cost and appends the usage event.
 -- The reservation makes this idempotent: the first settlement removes it, and without a reservation nothing happens. A
 -- cost above the reservation is debited only from money that no other request has reserved, and only up to the maximum
--- in the reservation and what is left of the account's budgets. The remaining cost is the shortfall.
+-- in the reservation and what is left of the account's budgets, which is nothing if their period has ended. The remaining
+-- cost is the shortfall.
 --
 -- If the reservation was released as an orphan although its process was alive, the request is settled late, from the
 -- balance that is available now. With an Idempotency-Key, the claim was deleted together with the reservation. The
 -- request is then settled late only if the caller has not sent it again: the caller is charged for only one of the two.
--- A late success gets its claim back, so that later retries find the response.
+-- A late success gets its claim back, so that later retries find the response. If the period of a budget has ended, it is
+-- charged what it had reserved: it has no reservation any more, and would otherwise be free.
 --
 -- A failure deletes the claim of its Idempotency-Key, because failures are not replayed. A success keeps it.
 --
@@ -66,6 +68,7 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
 
   balance, allReserved, free, freeHeld = tonumber(balance), tonumber(allReserved), tonumber(free), tonumber(freeHeld)
   reserved = tonumber(reserved)
+  local ofEndedPeriods = isLate and reserved or 0
   -- A free request reserved no money, so its cost has no maximum if it must be charged after all.
   local payable = isFree == '1' and exactCost or math.min(exactCost, tonumber(maxCharge))
   if isLate then
@@ -92,7 +95,7 @@ local function settle(jobs, account, minutes, claim, id, exactCost, refundsFreeR
     if cost > reserved then
       if budgets and inBudgets > 0 then budgets.change(day, -inBudgets, 0) end
       inBudgets = 0
-      local left = budgets and budgets.findLeft(day)
+      local left = budgets and budgets.findLeft(day, ofEndedPeriods)
       local available = math.min(balance - allReserved, left or balance)
       cost = math.min(cost, math.max(reserved, available))
     end

@@ -3,6 +3,7 @@ import type { ApiAccount } from '../../../api/contract/web-accounts.ts';
 import type { SettingsChange } from '../../../shared/accounts/account-settings.ts';
 import { changeSettings } from '../../support/change-settings.ts';
 import type { TestAccount, TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { callWeb, createSeparateUser, linkAccount, startWebStack } from '../../support/web-accounts.ts';
 import type { WebClient } from '../../support/web-client.ts';
 
@@ -97,6 +98,26 @@ test('wrong settings are a 422 that names the field, and nothing is changed', as
   }
   const { body } = await callWeb<ApiAccount>(owned.client, 'GET', owned.path);
   t.like(body, { label: 'Основной', budget: null, models: null, low_balance: null });
+});
+
+test('a key links no account from an address that may not use it, or after its expiry', async (t) => {
+  const { client } = await createSeparateUser(stack);
+  const account = await stack.createAccount();
+  const link = () => callWeb(client, 'POST', '/api-accounts/link', { api_key: account.apiKey });
+  const refuse = async (settings: SettingsChange, code: string): Promise<void> => {
+    await changeSettings(stack, account.id, settings);
+    const { status, body } = await waitFor('the change to hold', async () => {
+      const response = await link();
+      return response.body.error?.code === code && response;
+    });
+    t.is(status, 403);
+    t.is(body.error.code, code);
+    t.deepEqual((await callWeb<ApiAccount[]>(client, 'GET', '/api-accounts')).body, []);
+  };
+  await refuse({ addresses: ['192.0.2.1'] }, 'address_not_allowed');
+  await refuse({ addresses: null, expiresAt: new Date(Date.now() - 1_000) }, 'key_expired');
+  await changeSettings(stack, account.id, { expiresAt: null });
+  await waitFor('the account to be linked', async () => (await link()).status === 201);
 });
 
 test('the list of addresses applies to the key, and not to a user who looks at the account', async (t) => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import test from 'ava';
+import { changeAccount } from '../../../shared/accounts/change-account.ts';
 import { DurableJobs } from '../../../api/jobs/durable-jobs.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { placeJob } from '../../../shared/work/jobs/place-job-script.ts';
@@ -73,7 +74,7 @@ async function setUp(options: {
   const { redis = services.redis, payloads = redis, bounds, content } = options;
   const { aheadMs = 0, timeoutMs = 60_000 } = options;
   const { id: accountId } = await services.createAccount({ balanceNano: 100_000_000_000n });
-  if (bounds !== undefined) await services.hotAccounts.update(accountId, bounds);
+  if (bounds !== undefined) await changeAccount(services, accountId, bounds);
   const admitted = await admitChat(services, accountId, model, content);
   const { job } = JSON.parse(admitted.body.toString()) as { job: ChatJob };
   const admittedAtMs = Date.now() + aheadMs;

@@ -181,6 +181,16 @@ test('an operator retries the failed lines of a batch as its owner could, withou
   t.regex(stdout, /^id +batch_[0-9a-f]{32}$/m);
 });
 
+test('an operator retries a batch of an account that has used its tokens of the minute', async (t) => {
+  const account = await stack.createAccount();
+  const id = await createFailing(account);
+  await readAdmin(stack.env, 'account', 'update', account.id, '--tpm', '1');
+  const chat = { model: 'quick', messages, max_tokens: 10 };
+  t.is((await stack.post('/v1/chat/completions', account.apiKey, chat)).status, 200);
+  t.is((await stack.post('/v1/chat/completions', account.apiKey, chat)).status, 429);
+  t.like(await readAdmin<ShownBatch>(stack.env, 'batch', 'retry', id), { lines_total: 2 });
+});
+
 test('a retry that the balance cannot pay, that has nothing to retry, or whose files are gone says so', async (t) => {
   const account = await stack.createAccount();
   const refuse = async (id: string, expected: RegExp): Promise<void> => {

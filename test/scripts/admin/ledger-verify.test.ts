@@ -2,13 +2,18 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type { Difference } from '../../../scripts/admin/verify/check-account.ts';
 import { verifyLedger } from '../../../scripts/admin/verify/verify-ledger.ts';
+import { nameDay } from '../../../shared/accounts/budget-periods.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { hashSecret } from '../../../shared/accounts/credentials.ts';
+import { runAdmission } from '../../../shared/money/admit-script.ts';
 import { ReservationStore } from '../../../shared/money/reservation-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../../shared/ledger/price-store.ts';
 import { redisKeys, shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
+import { admission } from '../../support/billing.ts';
 import { changeSettings } from '../../support/change-settings.ts';
+import { createJob } from '../../support/jobs.ts';
 import { waitForNoReservation } from '../../support/observe.ts';
 import { useStack, type TestAccount, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -188,4 +193,28 @@ test('what budgets count is compared with the ledger', async (t) => {
     differences.map(({ check }) => check),
     ['spent of the monthly budget'],
   );
+});
+
+test('what budgets, jobs and lines of batches have reserved is compared with the requests in progress', async (t) => {
+  const stack = await useStack(t, { workers: [] });
+  const account = await stack.createAccount();
+  await changeSettings(stack, account.id, { budget: { amountNano: 9_000_000_000n, period: 'monthly' } });
+  await createJob(stack, account, '/v1/chat/completions', chat);
+  const request = admission(account.id, { keyHash: hashSecret(account.apiKey), fixedNano: 1_000n });
+  t.is((await runAdmission(stack.redis, request)).outcome, 'ok');
+  const heartbeats = redisKeys.heldRequests(shardOf(account.id));
+  await stack.redis.zadd(heartbeats, Date.now() + 600_000, request.requestId);
+  t.deepEqual(await findDifferences(stack, account.id), []);
+  const key = redisKeys.account(account.id);
+  const held = redisKeys.jobsHeld(account.id);
+  const [amount, period, start, spent, reserved] = (await stack.redis.hget(key, 'bud'))!.split(' ');
+  t.true(Number(reserved) > 0);
+  await stack.redis.hset(key, 'bud', [amount, period, start, spent, Number(reserved) + 1].join(' '));
+  await stack.redis.hset(held, 'lines', 5);
+  const find = async () => (await findDifferences(stack, account.id)).map(({ check }) => check);
+  t.deepEqual(await find(), ['reserved by lines of batches', 'reserved of the monthly budget']);
+  await stack.redis.hdel(held, 'lines');
+  const [day] = (await stack.redis.hkeys(held)).filter((field) => field.startsWith('day:'));
+  await stack.redis.hincrby(held, day!, 1);
+  t.deepEqual(await find(), [`reserved by durable jobs of ${nameDay(Number(day!.slice('day:'.length)))}`]);
 });

@@ -2,12 +2,14 @@ import test from 'ava';
 import type { AdminContext } from '../../../scripts/admin/command.ts';
 import { openTrail } from '../../../scripts/admin/open-trail.ts';
 import { queueVerbs } from '../../../scripts/admin/queue.ts';
+import type { SettingsChange } from '../../../shared/accounts/account-settings.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { HotAccountStore } from '../../../shared/accounts/hot-account-store.ts';
 import { LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { readBalance } from '../../support/billing.ts';
+import { changeSettings } from '../../support/change-settings.ts';
 import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
 import { ScriptedRefusal, startScriptedVendor, unstreamedChat } from '../../support/scripted-vendor.ts';
 import { useStack, type TestStack } from '../../support/stack.ts';
@@ -94,6 +96,30 @@ test('a failed job is shown with its reason and can be retried, which charges it
   t.is(Number(before.balance - after.balance) / 1e9, job.cost_request!);
   t.is(after.reserved, 0n);
   t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 0, refused });
+});
+
+test('a failed job is not retried while its account may not use the model, or has an expired key', async (t) => {
+  const refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
+  const vendor = await startScriptedVendor(() => refusal);
+  t.teardown(() => vendor.close());
+  const stack = await useStack(t, { catalog: catalogOf(`${vendor.url}/v1`) });
+  const account = await stack.createAccount();
+  const { id } = await createJob(stack, account, '/v1/chat/completions', body);
+  await waitForJob(stack, account, id);
+  const refuse = async (settings: SettingsChange, why: string): Promise<void> => {
+    await changeSettings(stack, account.id, settings);
+    const refused = [{ why, jobs: 1, example: { id, account: account.id } }];
+    t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 0, refused });
+    t.is((await readBalance(stack.redis, account.id)).reserved, 0n);
+  };
+  await refuse({ models: ['other'] }, 'its account may not use its model');
+  await refuse({ models: null, ownerModels: ['other'] }, 'its account may not use its model');
+  const expiresAt = new Date(Date.now() - 1_000);
+  await refuse({ ownerModels: null, expiresAt }, 'the key of its account has expired');
+  const budget = { amountNano: 0n, period: 'daily' } as const;
+  await refuse({ expiresAt: null, budget }, 'the budget of its account is used up');
+  await changeSettings(stack, account.id, { budget: null, models: ['chat'], ownerModels: ['chat'] });
+  t.deepEqual(await run(stack, 'retry', 'chat'), { retried: 1, refused: [] });
 });
 
 test('draining a queue cancels and refunds all waiting jobs and asks waiting callers to try again', async (t) => {

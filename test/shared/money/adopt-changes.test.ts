@@ -1,5 +1,6 @@
 import test from 'ava';
 import { AppError } from '../../../shared/contract/errors.ts';
+import type { AccountChange } from '../../../shared/accounts/account-store.ts';
 import { changeAccount } from '../../../shared/accounts/change-account.ts';
 import { HotAccountStore } from '../../../shared/accounts/hot-account-store.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
@@ -51,7 +52,7 @@ test('a ban, limit or key changed during a reload takes effect even if MongoDB i
         const change = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
         await changeAccount({ redis, accounts, hotAccounts }, id, change);
         const replaced = await accounts.replaceKey(id);
-        await hotAccounts.update(id, { keyHash: replaced!.keyHash });
+        await hotAccounts.setKey(id, replaced!.keyHash);
         return found;
       },
     },
@@ -64,6 +65,35 @@ test('a ban, limit or key changed during a reload takes effect even if MongoDB i
   const changed = { banned: true, requestsPerMinute: 1, maxQueuedJobs: 0, weight: 9 };
   const expected = { ...changed, keyHash: stored!.keyHash, balanceNano: 1_000n };
   t.like(await hotAccounts.get(id), expected);
+});
+
+test('of two changes at the same time, the one that MongoDB has last holds in Redis, too', async (t) => {
+  const services = await openLedgerServices();
+  t.teardown(() => services.close());
+  const { redis, accounts, hotAccounts } = services;
+  const { id } = await services.createAccount();
+  /** Makes the first change in MongoDB, the whole of the second one, and then the rest of the first. */
+  const changeInTurns = async (first: AccountChange, second: AccountChange): Promise<void> => {
+    const overtaken = Object.create(accounts, {
+      update: {
+        value: async (accountId: string, change: AccountChange) => {
+          await accounts.update(accountId, change);
+          await changeAccount(services, accountId, second);
+        },
+      },
+    }) as typeof accounts;
+    await changeAccount({ redis, accounts: overtaken, hotAccounts }, id, first);
+  };
+  await changeInTurns({ banned: true, banReason: 'x' }, { banned: false, banReason: null });
+  t.false((await hotAccounts.get(id)).banned);
+  await changeInTurns({ banned: false, banReason: null }, { banned: true, banReason: 'x' });
+  t.true((await hotAccounts.get(id)).banned);
+  const [one, other] = [
+    { requestsPerMinute: 1, maxQueuedJobs: 2, weight: 3 },
+    { requestsPerMinute: 4, maxQueuedJobs: 5, weight: 6 },
+  ];
+  await changeInTurns(one, other);
+  t.like(await hotAccounts.get(id), other);
 });
 
 test('a reload replaces an outdated key, limits and ban in Redis with those in MongoDB', async (t) => {

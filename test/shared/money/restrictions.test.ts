@@ -6,11 +6,12 @@ import {
   endOfPeriod,
   startOfPeriod,
   toDay,
+  type Budget,
   type BudgetPeriod,
 } from '../../../shared/accounts/budget-periods.ts';
 import { writeAddress } from '../../../shared/accounts/address-ranges.ts';
 import { changeAccount } from '../../../shared/accounts/change-account.ts';
-import type { HotAccount } from '../../../shared/accounts/hot-account-store.ts';
+import { HotAccountStore, type HotAccount } from '../../../shared/accounts/hot-account-store.ts';
 import { runAdmission, type AdmissionRequest } from '../../../shared/money/admit-script.ts';
 import { runPreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import { ReservationStore } from '../../../shared/money/reservation-store.ts';
@@ -198,6 +199,37 @@ test('in a new period the sums begin at zero, and requests of the last period do
   t.deepEqual(await readBudget(account), { spentNano: 40n, reservedNano: 0n });
 });
 
+for (const hasMonthly of [false, true])
+  test(`a cost above the reservation takes nothing more from a budget whose period has ended${hasMonthly ? ', though another goes on' : ''}`, async (t) => {
+    const account = await createAccount({
+      budget: daily(100n),
+      ...(hasMonthly && { ownerBudget: { amountNano: 100_000n, period: 'monthly' } }),
+    });
+    await charge(account, 40n);
+    const one = request(account, { fixedNano: 60n });
+    await runAdmission(services.redis, one);
+    // As if it had been admitted yesterday.
+    await moveBudget(account, -1);
+    await ageReservation(services.redis, account.id, one.requestId, 86_400_000);
+    t.is((await settle(account, one.requestId, 110n)).costNano, 60n);
+    t.deepEqual(await readBudget(account), { spentNano: 0n, reservedNano: 0n });
+    const { balanceNano, reservedNano } = await services.hotAccounts.get(account.id);
+    t.deepEqual([balanceNano, reservedNano], [1_000_000n - 100n, 0n]);
+  });
+
+test('a lost request that is settled when its period has ended costs no more than it had reserved', async (t) => {
+  const account = await createAccount({ budget: daily(100n) });
+  const lost = request(account, { fixedNano: 60n });
+  await runAdmission(services.redis, lost);
+  await moveBudget(account, -1);
+  await ageReservation(services.redis, account.id, lost.requestId, 86_400_000);
+  const reservations = new ReservationStore(services.redis);
+  const { orphans } = await reservations.findOrphans(shardOf(account.id));
+  t.true(await reservations.releaseOrphan(orphans.find((one) => one.requestId === lost.requestId)!));
+  t.is((await settle(account, lost.requestId, 110n)).costNano, 60n);
+  t.deepEqual(await readBudget(account), { spentNano: 0n, reservedNano: 0n });
+});
+
 test('a request that calls no model, and one that is lost, give back what they reserved', async (t) => {
   const account = await createAccount({ budget: daily(300n) });
   const released = request(account);
@@ -234,6 +266,36 @@ test.serial('a new budget counts what was spent and reserved before, wherever it
   await settle(account, running.requestId, 100n);
   t.deepEqual(await readBudget(account), { spentNano: 134n, reservedNano: 0n });
 });
+
+test.serial(
+  'a budget that is removed and set again counts what was spent in between, whatever died midway',
+  async (t) => {
+    const account = await createAccount({ budget: daily(1_000n) });
+    await charge(account, 30n);
+    const running = request(account);
+    await runAdmission(services.redis, running);
+    const { redis, accounts, ledger } = services;
+    const dying = Object.create(accounts, {
+      findById: {
+        value: async (id: string, isForRestore = false) => {
+          if (isForRestore) throw new Error('the process dies');
+          return await accounts.findById(id);
+        },
+      },
+    }) as typeof accounts;
+    const deps = { redis, accounts, hotAccounts: new HotAccountStore(redis, dying, ledger) };
+    const changeAndDie = async (budget: Budget | null): Promise<void> => {
+      await changeAccount(deps, account.id, { budget }).catch(() => undefined);
+    };
+    await changeAndDie(null);
+    await charge(account, 5n);
+    await settle(account, running.requestId, 100n);
+    await changeAndDie(daily(1_000n));
+    await charge(account, 7n);
+    await changeAccount(services, account.id, { budget: daily(1_000n) });
+    t.deepEqual(await readBudget(account), { spentNano: 142n, reservedNano: 0n });
+  },
+);
 
 test('spending of other days counts to longer periods only', async (t) => {
   const account = await createAccount({});
@@ -390,6 +452,17 @@ test('requests are rejected while the last minute is over the limit of tokens: p
     ...buckets.map((bucket) => bucket.replace(/^\d+/, (second) => String(Number(second) - 60))),
   );
   t.like(await admit(account, { promptTokens: 5 }), { outcome: 'ok', tokens: { limit: 100, remaining: 95 } });
+});
+
+test('over the limit of tokens, a batch is admitted, because its lines count none', async (t) => {
+  const account = await createAccount({ tokensPerMinute: 100 });
+  await admit(account, { promptTokens: 100 });
+  const { model: _model, ...batch } = request(account);
+  t.is((await runAdmission(services.redis, batch)).outcome, 'ok');
+  const { id: accountId, keyHash } = account;
+  const before = { accountId, keyHash, slots: 1, claimHash: null };
+  t.is((await runPreAdmission(services.redis, { ...before, checksTokens: false })).outcome, 'ok');
+  t.is((await runPreAdmission(services.redis, before)).outcome, 'tokens_limited');
 });
 
 test('output that is settled a minute after the last prompt is all that counts', async (t) => {

@@ -281,6 +281,28 @@ test('lines are reserved only as far as the balance and the maximum cost go', as
   });
 });
 
+test('what lines have reserved is forgotten with the last batch of the account, even if an earlier release miscounted it', async (t) => {
+  const batch = await createBatch();
+  const { placed: other } = await place(batch.accountId);
+  t.is(other.outcome, 'ok');
+  const held = redisKeys.jobsHeld(batch.accountId);
+  const readLines = () => services.redis.hget(held, 'lines');
+  const finishOne = async (): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      const slice = await takeOne(batch);
+      t.deepEqual(await reserveLines(services.redis, slice, 100n, ['vectors']), { outcome: 'ok' });
+      await settle(slice, 50n, { releaseNano: 100n });
+    }
+  };
+  // As if a worker of an earlier release had handed back a slice.
+  await services.redis.hincrby(held, 'lines', 40);
+  await finishOne();
+  t.is(await readLines(), '40');
+  await finishOne();
+  t.is(await readLines(), null);
+  t.is((await readBalance(services.redis, batch.accountId)).reserved, 0n);
+});
+
 test('a cost above the reservation is debited only from money that nothing else has reserved', async (t) => {
   const batch = await createBatch();
   const [one, two] = [await takeOne(batch), await takeOne(batch)];
