@@ -52,11 +52,13 @@ export function readAmount(amount: number, name: string): bigint {
 }
 
 export const createAccount = defineAdminEndpoint(operations.createAccount, (services) => async (context) => {
-  const { balance, free_requests, requests_per_minute, user_type, ...settings } = context.state.body;
+  const { balance, free_requests, ...request } = context.state.body;
+  const { requests_per_minute, user_type, ...settings } = request;
   const change = readAccountSettings(settings, findModelId(services));
+  const key = readIdempotencyKey(context);
   const created = await inDatabaseTurn(services, context, () =>
     createInStores(services, trailOf(services, context), {
-      key: readIdempotencyKey(context),
+      once: key === null ? null : { key, request },
       ...change,
       amountNano: readAmount(balance, 'balance'),
       freeRequests: free_requests,
