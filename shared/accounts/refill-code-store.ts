@@ -198,6 +198,16 @@ export class RefillCodeStore {
     return await this.revokeById(hashRefillCode(code));
   }
 
+  /** Revokes all of these codes that have not been redeemed. */
+  async revokeAll(codes: readonly string[]): Promise<void> {
+    await callMongo(() =>
+      this.#codes.updateMany(
+        { _id: { $in: codes.map(hashRefillCode) }, redeemed: null, revokedAt: null },
+        { $set: { revokedAt: new Date() } },
+      ),
+    );
+  }
+
   /** Like `revoke`. @param id the hash of the code */
   async revokeById(id: string): Promise<boolean> {
     const { modifiedCount } = await callMongo(() =>

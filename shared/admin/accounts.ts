@@ -5,14 +5,15 @@ import { changeAccount } from '../accounts/change-account.ts';
 import type { HotAccount } from '../accounts/hot-account-store.ts';
 import type { SettingsChange } from '../accounts/account-settings.ts';
 import { presentSettings } from '../accounts/present-settings.ts';
-import { replaceKey } from '../accounts/replace-key.ts';
+import { exchangeKey, forgetOldSecret, undoExchange } from '../accounts/replace-key.ts';
+import { hashSecret, maskApiKey } from '../accounts/credentials.ts';
 import { resetUnknownCodes } from '../accounts/unknown-code-script.ts';
 import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import { mapBounded } from '../platform/runtime/map-bounded.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { creditNewAccount } from './credits.ts';
+import { creditNewAccount, takeBackNewCredit } from './credits.ts';
 import { hashRequest } from './hash-request.ts';
 import type { Page } from './page.ts';
 import { toAuditFields } from './to-audit-fields.ts';
@@ -73,12 +74,15 @@ type CreateDeps = Pick<AdminDeps, 'accounts' | 'hotAccounts' | 'redis' | 'ledger
 /**
  * Creates an account with money and limits. With a key, the account's id is derived from it, and the account has what was
  * asked for from its first write on, so that a repeated call finishes what an earlier one began.
+ * @param timedOut aborted if the account's key can no longer be delivered. Without an `Idempotency-Key`, with which a repeated
+ * call gets it, the account is then given up.
  * @throws AppError `idempotency_conflict` if the key was used for another request
  */
 export async function createAccount(
   deps: CreateDeps,
   trail: AuditTrail,
   account: NewOperatorAccount,
+  timedOut?: AbortSignal,
 ): Promise<CreatedAccount> {
   if (account.amountNano > maxBalanceNano)
     throw new AppError('validation_failed', { message: 'A balance cannot exceed 9 000 000 roubles.' });
@@ -89,7 +93,21 @@ export async function createAccount(
     () => makeAccount(deps, id, account),
     ({ account: created, apiKey, isReplay }) =>
       isReplay ? { replayed: true, api_key_shown: apiKey !== null } : created,
+    once === null ? { timedOut, undo: ({ apiKey }) => giveUp(deps, id, account, apiKey!) } : undefined,
   );
+}
+
+/** Makes a new account worthless whose key nobody has. It stays, because its ledger entries stay. */
+async function giveUp(
+  deps: CreateDeps,
+  id: string,
+  amounts: Pick<NewOperatorAccount, 'amountNano' | 'freeRequests'>,
+  apiKey: string,
+): Promise<void> {
+  const banReason = 'Its creation took too long: the caller was told that it failed, and nobody has its key.';
+  await changeAccount(deps, id, { banned: true, banReason });
+  await takeBackNewCredit(deps, id, amounts);
+  await deps.accounts.deleteSecret(hashSecret(apiKey));
 }
 
 async function makeAccount(
@@ -227,20 +245,32 @@ async function describeBan({ accounts }: Pick<AdminDeps, 'accounts'>, id: string
   return { banned: stored?.banned ?? false, ban_reason: stored?.banReason ?? null };
 }
 
-/** Replaces the key of an account. The audit log has only the masks of both. @returns null if there is no such account */
+/**
+ * Replaces the key of an account. The audit log has only the masks of both.
+ * @param timedOut aborted if the new key can no longer be delivered; the old one then works again
+ * @returns null if there is no such account
+ */
 export async function rotateKey(
   deps: Pick<AdminDeps, 'redis' | 'accounts' | 'hotAccounts' | 'apiKeys'>,
   trail: AuditTrail,
   id: string,
+  timedOut?: AbortSignal,
 ): Promise<string | null> {
-  const readMask = async () => ({ key: (await deps.accounts.findById(id))?.keyMasked ?? null });
-  const { apiKey } = await trail.run(
-    { action: 'account.rotate-key', id, before: await readMask() },
-    async () => {
-      const apiKey = await replaceKey(deps, id);
-      return { apiKey, after: await readMask() };
+  const before = { key: (await deps.accounts.findById(id))?.keyMasked ?? null };
+  const replaced = await trail.run(
+    { action: 'account.rotate-key', id, before },
+    () => exchangeKey(deps, id, {}, timedOut),
+    (made) => ({ key: made === null ? null : maskApiKey(made.apiKey) }),
+    {
+      timedOut,
+      undo: async (made) => {
+        if (made !== null) await undoExchange(deps, id, made);
+      },
     },
-    ({ after }) => after,
   );
-  return apiKey;
+  if (replaced === null) return null;
+  const forgetting = forgetOldSecret(deps, replaced);
+  // A caller that may time out gets the key now: it could not be undone any more.
+  if (timedOut === undefined) await forgetting;
+  return replaced.apiKey;
 }

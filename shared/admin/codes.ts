@@ -29,6 +29,7 @@ export function describeCode(code: RefillCodeDocument) {
 
 /**
  * Creates refill codes. The audit log has their value and number, and not the codes, which are money.
+ * @param timedOut aborted if the codes can no longer be delivered; they are then revoked
  * @returns the codes in plain text, which are returned only here
  */
 export async function createCodes(
@@ -36,6 +37,7 @@ export async function createCodes(
   trail: AuditTrail,
   count: number,
   code: NewRefillCode,
+  timedOut?: AbortSignal,
 ): Promise<string[]> {
   const { balanceNano, freeRequests, expiresAt } = code;
   if (balanceNano < 0n || balanceNano > maxBalanceNano)
@@ -50,6 +52,7 @@ export async function createCodes(
     { action: 'code.create', id: `${count} codes` },
     () => codes.create(count, code),
     () => after,
+    { timedOut, undo: (created) => codes.revokeAll(created) },
   );
 }
 

@@ -85,6 +85,17 @@ export async function creditNewAccount(
     await apply(deps, accountId, id, credit);
 }
 
+/** Takes back the credit that an account began with. */
+export async function takeBackNewCredit(
+  deps: Deps,
+  accountId: string,
+  { amountNano, freeRequests }: Pick<NewCredit, 'amountNano' | 'freeRequests'>,
+): Promise<void> {
+  if (amountNano === 0n && freeRequests === 0) return;
+  const credit = { amountNano: -amountNano, freeRequests: -freeRequests, note: null, key: null };
+  await apply(deps, accountId, `undo-create-${accountId}`, credit);
+}
+
 const toRefillId = (accountId: string, key: string): string => `credit-${hashSecret(`${accountId}\n${key}`)}`;
 
 const describeBalance = (account: { readonly balanceNano: bigint; readonly freeRequests: number }) => ({

@@ -22,8 +22,9 @@ export const createRefillCodes = defineAdminEndpoint(
     const expiresAt = expires_at === null ? null : new Date(expires_at);
     if (expiresAt !== null && expiresAt.getTime() < Date.now())
       throw invalidField(['body', 'expires_at'], 'must not be in the past');
-    const codes = await inDatabaseTurn(services, context, () =>
-      createCodes(services, trailOf(services, context), count, { balanceNano, freeRequests, expiresAt }),
+    const code = { balanceNano, freeRequests, expiresAt };
+    const codes = await inDatabaseTurn(services, context, (timedOut) =>
+      createCodes(services, trailOf(services, context), count, code, timedOut),
     );
     return { codes };
   },
