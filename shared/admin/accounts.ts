@@ -1,5 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { stringify } from 'uuid';
+import { randomUUID } from 'node:crypto';
 import type { AccountChange, AccountCreation, AccountDocument } from '../accounts/account-store.ts';
 import { changeAccount } from '../accounts/change-account.ts';
 import type { HotAccount } from '../accounts/hot-account-store.ts';
@@ -14,7 +13,7 @@ import { mapBounded } from '../platform/runtime/map-bounded.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { creditNewAccount, takeBackNewCredit } from './credits.ts';
-import { hashRequest } from './hash-request.ts';
+import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import type { Page } from './page.ts';
 import { toAuditFields } from './to-audit-fields.ts';
 
@@ -50,14 +49,6 @@ export interface NewOperatorAccount extends SettingsChange {
   readonly userType: string;
 }
 
-/** A creation that repeated calls make once. */
-export interface OnceForEver {
-  /** The `Idempotency-Key`. It is the same for all tokens, because a billing system goes on with another token. */
-  readonly key: string;
-  /** What was asked for, except amounts. A repeated call must ask for the same. */
-  readonly request: object;
-}
-
 export interface CreatedAccount {
   readonly account: DescribedAccount;
   /**
@@ -87,7 +78,7 @@ export async function createAccount(
   if (account.amountNano > maxBalanceNano)
     throw new AppError('validation_failed', { message: 'A balance cannot exceed 9 000 000 roubles.' });
   const { once = null } = account;
-  const id = once === null ? randomUUID() : deriveAccountId(once.key);
+  const id = once === null ? randomUUID() : deriveId('account', once.key);
   return await trail.run(
     { action: 'account.create', id },
     () => makeAccount(deps, id, account),
@@ -147,14 +138,6 @@ function checkRepetition(
         'This Idempotency-Key was already used to create an account with other fields. Repeat the same request, or use a new key for each account.',
     });
   return creation.keyHash;
-}
-
-/** Returns the same UUID (version 8) for the same `Idempotency-Key`. */
-export function deriveAccountId(key: string): string {
-  const bytes = createHash('sha256').update(`account\n${key}`).digest().subarray(0, 16);
-  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  return stringify(bytes);
 }
 
 /** @returns null if there is no such account */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
-import { deriveAccountId } from '../../../shared/admin/accounts.ts';
-import { hashRequest } from '../../../shared/admin/hash-request.ts';
+import { deriveId, hashRequest } from '../../../shared/admin/once-for-ever.ts';
 import { readAdmin } from '../../support/admin.ts';
 import {
   callAdmin,
@@ -97,7 +96,7 @@ test('with a key, an account is created once, by many calls at once or after an 
   t.is(same.body.id, id, 'the order of fields does not matter, and null is none');
 
   // As if the first call had died before it credited the account.
-  const begun = deriveAccountId('customer 2');
+  const begun = deriveId('account', 'customer 2');
   const accounts = new AccountStore(stack.mongo.db, stack.config);
   await accounts.createWithId(begun, {
     name: 'Later',
