@@ -91,4 +91,6 @@ async function undoIfLate<T>(result: T, undoing: Undoing<T> | undefined): Promis
   undoing.timedOut.throwIfAborted();
 }
 
-export const isClientError = (error: unknown): boolean => error instanceof AppError && error.status < 500;
+/** A caller that left is not a rejection: what it asked for may be under way. */
+export const isClientError = (error: unknown): boolean =>
+  error instanceof AppError && error.status < 500 && error.code !== 'job_cancelled';

@@ -1,9 +1,10 @@
+import type { AuditTrail } from '../admin/audit-trail.ts';
 import { CatalogStore } from '../catalog/catalog-store.ts';
 import { loadConfig, type Config } from '../platform/config/config.ts';
 import { locateRedis } from '../platform/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady } from '../platform/redis/redis-client.ts';
 import { createLogger } from '../platform/runtime/logger.ts';
-import { openMongo } from '../platform/storage/mongo-client.ts';
+import { openMongo, type MongoConnection } from '../platform/storage/mongo-client.ts';
 import { ObjectStore } from '../platform/storage/object-store.ts';
 import { checkBucket } from './check-bucket.ts';
 import { checkCatalog } from './check-catalog.ts';
@@ -21,6 +22,8 @@ const silent = createLogger('doctor', 'silent');
 export interface DoctorOptions {
   /** Whether to call each upstream once with each key, which costs a little. */
   readonly upstreams: boolean;
+  /** Opens the audit log, in which those calls are recorded. */
+  readonly openTrail: (stores: { readonly mongo: MongoConnection }) => AuditTrail;
 }
 
 /**
@@ -58,7 +61,7 @@ export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions):
 async function checkRedisAndCatalog(
   config: Config,
   env: NodeJS.ProcessEnv,
-  { upstreams }: DoctorOptions,
+  { upstreams, openTrail }: DoctorOptions,
 ): Promise<readonly Finding[]> {
   const { redisUrl, catalogPath: path } = config;
   const located = await locateRedis(redisUrl, connectMs).catch((error: unknown) => error as Error);
@@ -78,8 +81,11 @@ async function checkRedisAndCatalog(
       return [...(await checkCatalog(redis, catalog)), ...(await checkProcesses(redis, catalog, config))];
     });
     const findings = [...(await ofRedis), ...(await ofCatalog)];
-    if (upstreams && isReachable && catalog !== null)
-      findings.push(...(await checkUpstreams(redis, catalog)));
+    if (upstreams && isReachable && catalog !== null) {
+      const mongo = openMongo(config.mongodbUrl, silent);
+      const checking = checkUpstreams(redis, catalog, openTrail({ mongo }));
+      findings.push(...(await checking.finally(() => mongo.close())));
+    }
     return findings;
   } finally {
     (catalog as CatalogStore | null)?.close();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Finding } from '../../../shared/doctor/finding.ts';
-import { runAdmin } from '../../support/admin.ts';
+import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { useMailbox } from '../../support/mailbox.ts';
 import { testWithOwnStore } from '../../support/own-stores.ts';
 import { ScriptedRefusal, startScriptedVendor, unstreamedChat } from '../../support/scripted-vendor.ts';
@@ -123,4 +123,26 @@ models:
   );
   t.deepEqual(keys.toSorted(), ['first Bearer sk-bad-key', 'first Bearer sk-good-key']);
   t.false(findings.some(({ found }) => found.includes('bad-key')));
+});
+
+test('the calls of --upstreams are in the audit log, because vendors charge for them', async (t) => {
+  const vendor = await startScriptedVendor(() => unstreamedChat);
+  t.teardown(() => vendor.close());
+  const catalog = `
+upstreams:
+  first: { kind: openai, baseUrl: '${vendor.url}', apiKeys: [sk-one-key, sk-other-key] }
+models:
+  - { id: one, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: first, model: a }] }
+`;
+  const stack = await useStack(t, { catalog });
+  await runDoctor(stack.env, '--upstreams');
+  const [event] = await readAdmin<{ action: string; after: { keys: object[] } }[]>(
+    stack.env,
+    'audit',
+    'list',
+    '--resource',
+    'model:one',
+  );
+  t.like(event, { action: 'model.test', outcome: 'done', token: 'command', after: { upstream: 'first' } });
+  t.is(event!.after.keys.length, 2);
 });
