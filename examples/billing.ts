@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ExampleError, runExample } from './gateway-client.ts';
 
-type Invoice = Record<'invoice' | 'customer' | 'email', string> & { readonly roubles: number };
+type Invoice = Record<'invoice' | 'customer', string> & { readonly roubles: number };
 type Spend = { readonly account: string; readonly requests: number; readonly cost: number };
 
 const { MODEL_GATEWAY_URL: gateway = 'http://127.0.0.1:8080', ADMIN_TOKEN: token = '' } = process.env;
@@ -36,8 +36,9 @@ await runExample(async () => {
   if (path === undefined) throw new ExampleError('Usage: npm run example -- billing <invoices.jsonl>');
   const customers = new Map<string, string>();
   for (const line of readFileSync(path, 'utf8').trim().split('\n')) {
-    const { invoice, customer, email, roubles } = JSON.parse(line) as Invoice;
-    const account = { name: customer, email };
+    const { invoice, customer, roubles } = JSON.parse(line) as Invoice;
+    // Only what never changes: a repeated creation must have the same fields.
+    const account = { name: customer };
     const { id } = await call<{ id: string }>('POST', '/accounts', account, `customer ${customer}`);
     const credit = { amount: roubles, note: `Invoice ${invoice}` };
     await call('POST', `/accounts/${id}/credits`, credit, `invoice ${invoice}`);

@@ -100,7 +100,7 @@ export const webLimits = {
     limit: 100,
     windowSeconds: hour,
     party: 'network',
-    counted: 'wrong tokens of the admin API from one network',
+    counted: 'different wrong tokens of the admin API from one network',
     siteFactor: guessingSiteFactor,
   },
   'first-accounts-network': {
@@ -152,10 +152,12 @@ export class Limits {
 
   /**
    * Adds an attempt to all of these limits, or to none of them if one is reached.
+   * @param attempt what was attempted, so that its repetitions count once; by default, every attempt is a new one. Only a
+   * keyed hash of it is stored
    * @throws AppError `too_many_attempts`
    */
-  async take(parties: readonly LimitedParty[]): Promise<void> {
-    await this.#throwIfFull('take', parties);
+  async take(parties: readonly LimitedParty[], attempt?: string): Promise<void> {
+    await this.#throwIfFull('take', parties, attempt);
   }
 
   /**
@@ -173,10 +175,11 @@ export class Limits {
     await useSlidingWindows(this.#redis, 'count', windows);
   }
 
-  async #throwIfFull(use: WindowUse, parties: readonly LimitedParty[]): Promise<void> {
+  async #throwIfFull(use: WindowUse, parties: readonly LimitedParty[], attempt?: string): Promise<void> {
     const limited = this.#windowsOf(parties);
     const windows = limited.map(({ window }) => window);
-    const full = await useSlidingWindows(this.#redis, use, windows);
+    const member = attempt === undefined ? undefined : this.#hash(attempt);
+    const full = await useSlidingWindows(this.#redis, use, windows, member);
     if (full !== null) throw limitReached(limited[full.index]!.rule, full.waitMs);
   }
 

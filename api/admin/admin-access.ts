@@ -50,7 +50,7 @@ export class AdminAccess {
     // Digests are compared, so that the time does not depend on how much of the token is right.
     const secretHash = hashSecret(secret);
     if (this.#adminHash === null || !isSameHash(this.#adminHash, secretHash)) {
-      await this.wrongTokens.count(network);
+      await this.wrongTokens.count(network, secretHash);
       throw wrongToken();
     }
     await this.wrongTokens.check(network);

@@ -5,6 +5,7 @@ import { createBullBoard } from '@bull-board/api';
 import type { BullBoardRequest } from '@bull-board/api/dist/types.js';
 import Router from '@koa/router';
 import compose from 'koa-compose';
+import { hashSecret } from '../../shared/accounts/credentials.ts';
 import { mailQueueName } from '../../shared/account-area/mail-queue.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { hasBearerToken, hasPassword } from '../../shared/operator/operator-token.ts';
@@ -107,7 +108,7 @@ function authenticate(adminToken: string, wrongTokens: QueueBoardOptions['wrongT
     if (isRight) await wrongTokens.check(callerNetwork(context.ip));
     else {
       // Browsers first ask without a token.
-      if (authorization !== '') await wrongTokens.count(callerNetwork(context.ip));
+      if (authorization !== '') await wrongTokens.count(callerNetwork(context.ip), hashSecret(authorization));
       throw new AppError('invalid_api_key', {
         message:
           'The admin token is missing or wrong. Send it as "Authorization: Bearer <ADMIN_TOKEN>", or sign in with any user name and the token as the password.',

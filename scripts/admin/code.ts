@@ -1,4 +1,5 @@
-import { createCodes, describeCode, maxCodes, revokeCode } from '../../shared/admin/codes.ts';
+import { createCodes, describeCode, revokeCode } from '../../shared/admin/codes.ts';
+import { maxCodesOfBatch } from '../../shared/contract/admin-terms.ts';
 import { maxBalanceNano } from '../../shared/encoding/money.ts';
 import {
   readInteger,
@@ -8,6 +9,8 @@ import {
   type AdminContext,
   type AdminVerb,
 } from './command.ts';
+
+const maxCodes = 10_000;
 
 export const codeVerbs: Record<string, AdminVerb> = {
   create: {
@@ -44,7 +47,13 @@ async function create(context: AdminContext): Promise<unknown> {
   if (balanceNano === 0n && freeRequests === 0)
     throw new UsageError('Specify the value of the code: --balance, --free-requests or both.');
   const code = { balanceNano, freeRequests, expiresAt: readDay(options['expires']) };
-  return { codes: await createCodes(context, trail, count, code) };
+  const created: string[] = [];
+  while (created.length < count) {
+    const next = Math.min(count - created.length, maxCodesOfBatch);
+    const { codes } = await createCodes(context, trail, next, code);
+    created.push(...(codes ?? []));
+  }
+  return { codes: created };
 }
 
 async function listCodes(context: AdminContext): Promise<unknown> {

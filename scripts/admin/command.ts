@@ -50,7 +50,7 @@ export interface AdminVerb extends VerbUsage {
 /** A verb that must also work if the stores, or the configuration, do not. */
 export interface StorelessVerb extends VerbUsage {
   /** @returns what `--json` prints. @throws CommandError, FoundProblems */
-  readonly runWithoutStores: (context: Pick<AdminContext, 'env' | 'flags'>) => Promise<unknown>;
+  readonly runWithoutStores: (context: Pick<AdminContext, 'env' | 'flags' | 'warn'>) => Promise<unknown>;
 }
 
 /** The command line is wrong: exit 2, with the usage of the verb, or of the resource if the verb is unknown. */

@@ -1,5 +1,6 @@
 import { runDoctor } from './doctor/run-doctor.ts';
-import { FoundProblems, type StorelessVerb } from './command.ts';
+import { FoundProblems, type AdminContext, type StorelessVerb } from './command.ts';
+import { openTrail } from './open-trail.ts';
 import { endProgress, showProgress } from './progress.ts';
 
 export const doctorVerbs: Record<string, StorelessVerb> = {
@@ -12,10 +13,14 @@ export const doctorVerbs: Record<string, StorelessVerb> = {
     positionals: 0,
     options: [],
     flags: ['upstreams'],
-    async runWithoutStores({ env, flags }) {
+    async runWithoutStores({ env, flags, warn }) {
       const upstreams = flags.has('upstreams');
       showProgress(upstreams ? 'Checking, and calling each upstream' : 'Checking');
-      const findings = await runDoctor(env, { upstreams }).finally(() => endProgress());
+      const options = {
+        upstreams,
+        openTrail: (stores: Pick<AdminContext, 'mongo'>) => openTrail(stores, warn),
+      };
+      const findings = await runDoctor(env, options).finally(() => endProgress());
       if (findings.some(({ status }) => status === 'problem')) throw new FoundProblems(findings);
       return findings;
     },

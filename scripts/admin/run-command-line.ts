@@ -115,7 +115,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
   };
   await (
     'runWithoutStores' in verb
-      ? print(verb.runWithoutStores({ env, flags }))
+      ? print(verb.runWithoutStores({ env, flags, warn }))
       : withStores(env, (stores) =>
           print(verb.run({ ...stores, trail: openTrail(stores, warn), positionals, options, flags, warn })),
         )

@@ -42,12 +42,25 @@ export interface AccountDocument extends AccountSettings {
   readonly spentByDay?: Readonly<Record<string, bigint>>;
   /** Set while the balance is below `lowBalanceNano`. */
   readonly low?: LowBalance;
+  /** Only of an account that was created with an `Idempotency-Key`. */
+  readonly creation?: AccountCreation;
+}
+
+/** What the creation of an account asked for, against which its repetitions are checked. */
+export interface AccountCreation {
+  readonly amountNano: bigint;
+  readonly freeRequests: number;
+  /** Of the other fields of the request. */
+  readonly requestHash: string;
+  /** Of the key that the account was created with. */
+  readonly keyHash: string;
 }
 
 /** Settings are optional; null is none. */
 export interface NewAccount extends SettingsChange {
   readonly userType: string;
   readonly requestsPerMinute: number;
+  readonly creation?: Omit<AccountCreation, 'keyHash'> | undefined;
 }
 
 /** The fields of an account that operators can change. Null clears a setting. */
@@ -127,7 +140,7 @@ export class AccountStore {
   }
 
   async #insert(id: string, account: NewAccount): Promise<string> {
-    const { userType, requestsPerMinute, lowBalanceNano } = account;
+    const { userType, requestsPerMinute, lowBalanceNano, creation } = account;
     const apiKey = createApiKey();
     const described = describeKey(apiKey);
     await this.#secrets.save(apiKey);
@@ -146,6 +159,7 @@ export class AccountStore {
       codes: 0,
       appliedMs: 0,
       appliedSeq: 0,
+      ...(creation !== undefined && { creation: { ...creation, keyHash: described.keyHash } }),
       // A balance that was never above the threshold does not fall below it.
       ...((lowBalanceNano ?? 0n) > 0n && { low: { at: new Date(), id: 'set', isMailed: true } }),
       ...Object.fromEntries(settingNames.flatMap((name) => (account[name] ? [[name, account[name]]] : []))),

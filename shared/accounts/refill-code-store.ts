@@ -1,5 +1,6 @@
 import type { NoGrantReason } from './no-grant-reasons.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import { insertMissing } from '../platform/storage/insert-missing.ts';
 import { isAfter, newestFirst } from '../platform/storage/newest-first.ts';
 import { createRefillCode, formatRefillCode, hashRefillCode } from './credentials.ts';
 
@@ -15,6 +16,8 @@ export interface RefillCodeDocument {
   /** Null while the code is unused. */
   readonly redeemed: Redemption | null;
   readonly revokedAt: Date | null;
+  /** The call that created it, as the audit log names it. Absent for codes of the first release. */
+  readonly batch?: string;
   /** Absent for an issued code. */
   readonly source?: 'signup';
   /** Only for a user who gets no sign-up grant. `redeemed` is then null, and stays so. */
@@ -61,6 +64,17 @@ export interface NewRefillCode {
   readonly expiresAt: Date | null;
 }
 
+/** What is stored of a code: its hash, and what it is recognised by. */
+export interface NamedCode {
+  readonly id: string;
+  readonly hint: string;
+}
+
+export const nameCode = (code: string): NamedCode => ({
+  id: hashRefillCode(code),
+  hint: `…${code.slice(-4)}`,
+});
+
 export type RefillCodeStatus = 'unused' | 'redeemed' | 'expired' | 'revoked';
 
 export const openRefillCodes = (db: Database): Collection<RefillCodeDocument> =>
@@ -83,20 +97,29 @@ export class RefillCodeStore {
   }
 
   /** @returns the codes in plain text, which is not stored */
-  async create(count: number, code: NewRefillCode): Promise<string[]> {
+  async create(count: number, code: NewRefillCode, batch?: string): Promise<string[]> {
     const codes = Array.from({ length: count }, createRefillCode);
-    const createdAt = new Date();
-    await this.#codes.insertMany(
-      codes.map((text) => ({
-        _id: hashRefillCode(text),
-        hint: `…${text.slice(-4)}`,
-        ...code,
-        createdAt,
-        redeemed: null,
-        revokedAt: null,
-      })),
-    );
+    await this.insertMissing(codes.map(nameCode), code, { batch, createdAt: new Date() });
     return codes;
+  }
+
+  /** Inserts those of these codes that do not exist yet. */
+  async insertMissing(
+    codes: readonly NamedCode[],
+    code: NewRefillCode,
+    { batch, createdAt }: { readonly batch: string | undefined; readonly createdAt: Date },
+  ): Promise<void> {
+    const ofBatch = batch === undefined ? {} : { batch };
+    const documents = codes.map(({ id: _id, hint }) => ({
+      _id,
+      hint,
+      ...code,
+      createdAt,
+      redeemed: null,
+      revokedAt: null,
+      ...ofBatch,
+    }));
+    await callMongo(() => insertMissing(this.#codes, documents));
   }
 
   /**
@@ -196,6 +219,16 @@ export class RefillCodeStore {
   /** Revokes an unredeemed code. Does not change a code that is already revoked. @returns whether it was revoked now */
   async revoke(code: string): Promise<boolean> {
     return await this.revokeById(hashRefillCode(code));
+  }
+
+  /** Revokes those of these codes that have not been redeemed. @param ids the hashes of the codes */
+  async revokeAll(ids: readonly string[]): Promise<void> {
+    await callMongo(() =>
+      this.#codes.updateMany(
+        { _id: { $in: [...ids] }, redeemed: null, revokedAt: null },
+        { $set: { revokedAt: new Date() } },
+      ),
+    );
   }
 
   /** Like `revoke`. @param id the hash of the code */

@@ -1,5 +1,5 @@
 import { publishInvalidation } from '../platform/redis/invalidation-channel.ts';
-import type { ExpectedKey } from './account-store.ts';
+import type { ExpectedKey, ReplacedKey } from './account-store.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { ChangeDeps } from './change-account.ts';
 
@@ -15,11 +15,24 @@ export interface ReplaceKeyDeps extends ChangeDeps {
  * @returns the new key in plain text, or null if there is no such account or its key is not the expected one
  */
 export async function replaceKey(
-  { redis, accounts, hotAccounts, apiKeys }: ReplaceKeyDeps,
+  deps: ReplaceKeyDeps,
   accountId: string,
   expected: ExpectedKey = {},
   signal?: AbortSignal,
 ): Promise<string | null> {
+  const replaced = await exchangeKey(deps, accountId, expected, signal);
+  if (replaced === null) return null;
+  await forgetOldSecret(deps, replaced);
+  return replaced.apiKey;
+}
+
+/** Like `replaceKey`, but can be undone until `forgetOldSecret`. */
+export async function exchangeKey(
+  { redis, accounts, hotAccounts, apiKeys }: ReplaceKeyDeps,
+  accountId: string,
+  expected: ExpectedKey,
+  signal: AbortSignal | undefined,
+): Promise<ReplacedKey | null> {
   signal?.throwIfAborted();
   const replaced = await accounts.replaceKey(accountId, expected);
   if (replaced === null) return null;
@@ -32,9 +45,28 @@ export async function replaceKey(
     await accounts.restoreKey(accountId, replaced);
     throw error;
   }
-  await accounts.deleteSecret(replaced.old.keyHash).catch(() => {
+  return replaced;
+}
+
+/** Restores the old key everywhere, unless the key has been replaced again. */
+export async function undoExchange(
+  { redis, accounts, hotAccounts, apiKeys }: ReplaceKeyDeps,
+  accountId: string,
+  replaced: ReplacedKey,
+): Promise<void> {
+  await accounts.restoreKey(accountId, replaced);
+  await hotAccounts.adopt(accountId);
+  await apiKeys.forget(replaced.keyHash);
+  await publishInvalidation(redis, { kind: 'account', accountId });
+}
+
+/** Deletes the secret of the old key. Never fails. */
+export async function forgetOldSecret(
+  { accounts }: Pick<ReplaceKeyDeps, 'accounts'>,
+  { old }: ReplacedKey,
+): Promise<void> {
+  await accounts.deleteSecret(old.keyHash).catch(() => {
     // The key has been replaced, so the caller must get the new one. A failure only leaves behind the secret of the old
     // key, which no longer works.
   });
-  return replaced.apiKey;
 }

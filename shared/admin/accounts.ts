@@ -1,19 +1,19 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { stringify } from 'uuid';
-import type { AccountChange, AccountDocument } from '../accounts/account-store.ts';
+import { randomUUID } from 'node:crypto';
+import type { AccountChange, AccountCreation, AccountDocument } from '../accounts/account-store.ts';
 import { changeAccount } from '../accounts/change-account.ts';
-import { maskApiKey } from '../accounts/credentials.ts';
 import type { HotAccount } from '../accounts/hot-account-store.ts';
 import type { SettingsChange } from '../accounts/account-settings.ts';
 import { presentSettings } from '../accounts/present-settings.ts';
-import { replaceKey } from '../accounts/replace-key.ts';
+import { exchangeKey, forgetOldSecret, undoExchange } from '../accounts/replace-key.ts';
+import { hashSecret, maskApiKey } from '../accounts/credentials.ts';
 import { resetUnknownCodes } from '../accounts/unknown-code-script.ts';
 import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import { mapBounded } from '../platform/runtime/map-bounded.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { creditNewAccount } from './credits.ts';
+import { creditNewAccount, takeBackNewCredit } from './credits.ts';
+import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import type { Page } from './page.ts';
 import { toAuditFields } from './to-audit-fields.ts';
 
@@ -42,7 +42,7 @@ export type DescribedAccount = ReturnType<typeof describeAccount>;
 
 export interface NewOperatorAccount extends SettingsChange {
   /** Makes the account be created once, for ever; null for another one with each call. */
-  readonly key?: string | null;
+  readonly once?: OnceForEver | null;
   readonly amountNano: bigint;
   readonly freeRequests: number;
   readonly requestsPerMinute: number;
@@ -51,45 +51,93 @@ export interface NewOperatorAccount extends SettingsChange {
 
 export interface CreatedAccount {
   readonly account: DescribedAccount;
-  /** Returned only here. Null if an earlier call created the account, and keys are stored as hashes alone. */
+  /**
+   * Returned only here. Null if an earlier call created the account, and its key has been replaced since or is stored as a
+   * hash alone.
+   */
   readonly apiKey: string | null;
   /** Whether an earlier call with the key created it. */
   readonly isReplay: boolean;
 }
 
+type CreateDeps = Pick<AdminDeps, 'accounts' | 'hotAccounts' | 'redis' | 'ledger'>;
+
 /**
- * Creates an account with money and limits. With a key, the account's id is derived from it, so that a repeated call
- * finishes what an earlier one began.
- * @throws AppError `idempotency_conflict` if the key was used for an account with another balance
+ * Creates an account with money and limits. With a key, the account's id is derived from it, and the account has what was
+ * asked for from its first write on, so that a repeated call finishes what an earlier one began.
+ * @param timedOut aborted if the account's key can no longer be delivered. Without an `Idempotency-Key`, with which a repeated
+ * call gets it, the account is then given up.
+ * @throws AppError `idempotency_conflict` if the key was used for another request
  */
 export async function createAccount(
-  deps: Pick<AdminDeps, 'accounts' | 'hotAccounts' | 'redis' | 'ledger'>,
+  deps: CreateDeps,
   trail: AuditTrail,
-  { key = null, amountNano, freeRequests, ...settings }: NewOperatorAccount,
+  account: NewOperatorAccount,
+  timedOut?: AbortSignal,
 ): Promise<CreatedAccount> {
-  const { accounts, hotAccounts } = deps;
-  if (amountNano > maxBalanceNano)
+  if (account.amountNano > maxBalanceNano)
     throw new AppError('validation_failed', { message: 'A balance cannot exceed 9 000 000 roubles.' });
-  const id = key === null ? randomUUID() : deriveAccountId(key);
+  const { once = null } = account;
+  const id = once === null ? randomUUID() : deriveId('account', once.key);
   return await trail.run(
     { action: 'account.create', id },
-    async () => {
-      const newKey = await accounts.createWithId(id, settings);
-      await hotAccounts.load(id);
-      await creditNewAccount(deps, id, { amountNano, freeRequests });
-      const account = describeAccount(await hotAccounts.get(id), await accounts.findById(id));
-      return { account, apiKey: newKey ?? (await accounts.revealKey(id)), isReplay: newKey === null };
-    },
-    ({ account }) => account,
+    () => makeAccount(deps, id, account),
+    ({ account: created, apiKey, isReplay }) =>
+      isReplay ? { replayed: true, api_key_shown: apiKey !== null } : created,
+    once === null ? { timedOut, undo: ({ apiKey }) => giveUp(deps, id, account, apiKey!) } : undefined,
   );
 }
 
-/** Returns the same UUID (version 8) for the same key. */
-function deriveAccountId(key: string): string {
-  const bytes = createHash('sha256').update(`account\n${key}`).digest().subarray(0, 16);
-  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  return stringify(bytes);
+/** Makes a new account worthless whose key nobody has. It stays, because its ledger entries stay. */
+async function giveUp(
+  deps: CreateDeps,
+  id: string,
+  amounts: Pick<NewOperatorAccount, 'amountNano' | 'freeRequests'>,
+  apiKey: string,
+): Promise<void> {
+  const banReason = 'Its creation took too long: the caller was told that it failed, and nobody has its key.';
+  await changeAccount(deps, id, { banned: true, banReason });
+  await takeBackNewCredit(deps, id, amounts);
+  await deps.accounts.deleteSecret(hashSecret(apiKey));
+}
+
+async function makeAccount(
+  deps: CreateDeps,
+  id: string,
+  { once = null, amountNano, freeRequests, ...settings }: NewOperatorAccount,
+): Promise<CreatedAccount> {
+  const { accounts, hotAccounts } = deps;
+  const creation =
+    once === null ? undefined : { amountNano, freeRequests, requestHash: hashRequest(once.request) };
+  const earlier = creation === undefined ? null : await accounts.findById(id);
+  const newKey = earlier === null ? await accounts.createWithId(id, { ...settings, creation }) : null;
+  const keyHash =
+    newKey === null ? checkRepetition(earlier ?? (await accounts.findById(id, true)), creation) : '';
+  await hotAccounts.load(id);
+  await creditNewAccount(deps, id, { amountNano, freeRequests });
+  const account = describeAccount(await hotAccounts.get(id), await accounts.findById(id));
+  // Another key than the first is not shown: an operator or the owner has replaced it since, and only they may have it.
+  const apiKey = newKey ?? (await accounts.revealKey(id, { expectedKeyHash: keyHash }));
+  return { account, apiKey, isReplay: newKey === null };
+}
+
+/** @returns the hash of the key that the account was created with. @throws AppError `idempotency_conflict` */
+function checkRepetition(
+  stored: AccountDocument | null,
+  request: Omit<AccountCreation, 'keyHash'> | undefined,
+): string {
+  const creation = stored?.creation;
+  if (
+    creation === undefined ||
+    creation.amountNano !== request?.amountNano ||
+    creation.freeRequests !== request.freeRequests ||
+    creation.requestHash !== request.requestHash
+  )
+    throw new AppError('idempotency_conflict', {
+      message:
+        'This Idempotency-Key was already used to create an account with other fields. Repeat the same request, or use a new key for each account.',
+    });
+  return creation.keyHash;
 }
 
 /** @returns null if there is no such account */
@@ -182,6 +230,7 @@ async function describeBan({ accounts }: Pick<AdminDeps, 'accounts'>, id: string
 
 /**
  * Replaces the key of an account. The audit log has only the masks of both.
+ * @param timedOut aborted if the new key can no longer be delivered; the old one then works again
  * @returns null if there is no such account
  * @throws AppError `validation_failed` if somebody else replaces the key at the same time. Only one of the new keys works,
  * and only one caller gets it
@@ -190,18 +239,24 @@ export async function rotateKey(
   deps: Pick<AdminDeps, 'redis' | 'accounts' | 'hotAccounts' | 'apiKeys'>,
   trail: AuditTrail,
   id: string,
+  timedOut?: AbortSignal,
 ): Promise<string | null> {
   const stored = await deps.accounts.findById(id);
   if (stored === null) return null;
-  return await trail.run(
+  const replaced = await trail.run(
     { action: 'account.rotate-key', id, before: { key: stored.keyMasked } },
     async () => {
-      const apiKey = await replaceKey(deps, id, { expectedKeyHash: stored.keyHash });
-      if (apiKey === null) throw keyJustReplaced();
-      return apiKey;
+      const made = await exchangeKey(deps, id, { expectedKeyHash: stored.keyHash }, timedOut);
+      if (made === null) throw keyJustReplaced();
+      return made;
     },
-    (apiKey) => ({ key: maskApiKey(apiKey) }),
+    ({ apiKey }) => ({ key: maskApiKey(apiKey) }),
+    { timedOut, undo: (made) => undoExchange(deps, id, made) },
   );
+  const forgetting = forgetOldSecret(deps, replaced);
+  // A caller that may time out gets the key now: it could not be undone any more.
+  if (timedOut === undefined) await forgetting;
+  return replaced.apiKey;
 }
 
 const keyJustReplaced = (): AppError =>

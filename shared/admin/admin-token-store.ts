@@ -94,6 +94,12 @@ export class AdminTokenStore {
     return await this.find(name);
   }
 
+  /** Deletes a token whose secret nobody has ever got, so that its name can be used. */
+  async deleteUnused({ _id, secretHash }: AdminTokenDocument): Promise<void> {
+    await callMongo(() => this.#tokens.deleteOne({ _id, secretHash }));
+    await this.#announce();
+  }
+
   async #announce(): Promise<void> {
     await callRedis(() => this.#redis.spublish(redisChannels.adminTokens, ''));
   }

@@ -22,6 +22,13 @@ export interface AuditTrailOptions {
   readonly onUnrecorded: (error: unknown) => void;
 }
 
+/** How to undo a change whose caller no longer waits for its result, such as a new secret, which nobody else can have. */
+export interface Undoing<T> {
+  /** Aborted once the caller has its error; undefined for a caller that waits for as long as it takes. */
+  readonly timedOut: AbortSignal | undefined;
+  readonly undo: (result: T) => Promise<void>;
+}
+
 const maxErrorLength = 500;
 
 /** Records the changes of one operator in the audit log. */
@@ -41,33 +48,49 @@ export class AuditTrail {
    * failed. After any other error it is not known whether the change was made: it stays `started`, as it does if this
    * process dies.
    * @param describe what the resource is like afterwards, without secrets
+   * @param undoing for a change that is not made, or is undone and recorded as failed, if its caller does not get the result
    * @throws AppError `service_unavailable` if the change cannot be recorded
    */
   async run<T>(
     { action, id, before = null }: Change,
     work: () => Promise<T>,
     describe: (result: T) => object | null = () => null,
+    undoing?: Undoing<T>,
   ): Promise<T> {
     const { store, actor, onUnrecorded, isRejection = isClientError } = this.#options;
     const resourceType = action.slice(0, action.indexOf('.')) as ResourceType;
     const eventId = await store.start({ ...actor, action, resourceType, resourceId: id, before });
-    let result: T;
+    const end = async (how: Parameters<AuditLogStore['finish']>[1]): Promise<void> => {
+      await store.finish(eventId, how).catch((error: unknown) => onUnrecorded(error));
+    };
     try {
-      result = await work();
+      undoing?.timedOut?.throwIfAborted();
+      const result = await work();
+      await undoIfLate(result, undoing);
+      await end({ outcome: 'done', after: describe(result), error: null });
+      // Recording the end may have taken long, too. Nothing is awaited between this check and the response.
+      await undoIfLate(result, undoing);
+      return result;
     } catch (error) {
-      if (isRejection(error)) {
-        const text = shorten((error as Error).message, maxErrorLength);
-        await store
-          .finish(eventId, { outcome: 'failed', after: null, error: text })
-          .catch((unrecorded: unknown) => onUnrecorded(unrecorded));
-      }
+      const { timedOut } = undoing ?? {};
+      const isUndone = timedOut?.aborted === true && error === timedOut.reason;
+      if (isUndone || isRejection(error))
+        await end({
+          outcome: 'failed',
+          after: null,
+          error: shorten((error as Error).message, maxErrorLength),
+        });
       throw error;
     }
-    await store
-      .finish(eventId, { outcome: 'done', after: describe(result), error: null })
-      .catch((error: unknown) => onUnrecorded(error));
-    return result;
   }
 }
 
-export const isClientError = (error: unknown): boolean => error instanceof AppError && error.status < 500;
+async function undoIfLate<T>(result: T, undoing: Undoing<T> | undefined): Promise<void> {
+  if (undoing?.timedOut?.aborted !== true) return;
+  await undoing.undo(result);
+  undoing.timedOut.throwIfAborted();
+}
+
+/** A caller that left is not a rejection: what it asked for may be under way. */
+export const isClientError = (error: unknown): boolean =>
+  error instanceof AppError && error.status < 500 && error.code !== 'job_cancelled';

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { CodeBatchStore } from '../accounts/code-batch-store.ts';
 import {
+  nameCode,
   statusOfRefillCode,
   type NewRefillCode,
   type RefillCodeDocument,
@@ -7,11 +10,10 @@ import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import { toPage, type Page, type PageRequest } from './page.ts';
 
 type Deps = Pick<AdminDeps, 'codes'>;
-
-export const maxCodes = 10_000;
 
 /** Shows only the end of a code, because only its hash is stored. */
 export function describeCode(code: RefillCodeDocument) {
@@ -27,30 +29,94 @@ export function describeCode(code: RefillCodeDocument) {
   };
 }
 
+export interface CreatedCodes {
+  /** Names this creation in the audit log, and is in each of its codes. */
+  readonly batch: string;
+  /** The hashes of the codes, in the same order. */
+  readonly ids: readonly string[];
+  /** In plain text. Null if an earlier call created them, more than a day ago or with `REVEAL=off`. */
+  readonly codes: readonly string[] | null;
+  /** Whether an earlier call with the key created them. */
+  readonly isReplay: boolean;
+}
+
+/** How codes are created once, or undone. */
+export interface CreateCodesOptions {
+  /** Makes the codes be created once, for ever; null for others with each call. */
+  readonly once?: OnceForEver | null;
+  /**
+   * Aborted if the codes can no longer be delivered. They are then revoked, unless they are created once: a repeated call
+   * gets them.
+   */
+  readonly timedOut?: AbortSignal | undefined;
+}
+
 /**
- * Creates refill codes. The audit log has their value and number, and not the codes, which are money.
- * @returns the codes in plain text, which are returned only here
+ * Creates refill codes. The audit log has their value and ids, and not the codes, which are money.
+ * @param count up to `maxCodesOfBatch`
+ * @throws AppError `idempotency_conflict` if the key was used for another request
  */
 export async function createCodes(
-  { codes }: Deps,
+  deps: Pick<AdminDeps, 'codes' | 'mongo' | 'config'>,
   trail: AuditTrail,
   count: number,
   code: NewRefillCode,
-): Promise<string[]> {
+  { once = null, timedOut }: CreateCodesOptions = {},
+): Promise<CreatedCodes> {
   const { balanceNano, freeRequests, expiresAt } = code;
   if (balanceNano < 0n || balanceNano > maxBalanceNano)
     throw rejected('A code is worth 0 to 9000000 roubles.');
-  const after = {
-    count,
-    balance: toRubNumber(balanceNano),
-    free_requests: freeRequests,
-    expires_at: expiresAt?.toISOString() ?? null,
+  const id = once === null ? randomUUID() : deriveId('codes', once.key);
+  const create = async (): Promise<CreatedCodes> => {
+    if (once !== null) return await createOnce(deps, id, { count, code, request: once.request });
+    const codes = await deps.codes.create(count, code, id);
+    return { batch: id, ids: codes.map((text) => nameCode(text).id), codes, isReplay: false };
   };
   return await trail.run(
-    { action: 'code.create', id: `${count} codes` },
-    () => codes.create(count, code),
-    () => after,
+    { action: 'code.create', id },
+    create,
+    ({ ids, codes, isReplay }) =>
+      isReplay
+        ? { replayed: true, codes_shown: codes !== null }
+        : {
+            count,
+            balance: toRubNumber(balanceNano),
+            free_requests: freeRequests,
+            expires_at: expiresAt?.toISOString() ?? null,
+            codes: ids,
+          },
+    once === null ? { timedOut, undo: ({ ids }) => deps.codes.revokeAll(ids) } : undefined,
   );
+}
+
+async function createOnce(
+  { codes, mongo, config }: Pick<AdminDeps, 'codes' | 'mongo' | 'config'>,
+  id: string,
+  {
+    count,
+    code,
+    request,
+  }: { readonly count: number; readonly code: NewRefillCode; readonly request: object },
+): Promise<CreatedCodes> {
+  const batches = new CodeBatchStore(mongo.db, config);
+  const requestHash = hashRequest(request);
+  const earlier = await batches.find(id);
+  const created = earlier === null ? await batches.create(id, requestHash, count) : null;
+  const batch = earlier ?? created!.batch;
+  if (batch.requestHash !== requestHash)
+    throw new AppError('idempotency_conflict', {
+      message:
+        'This Idempotency-Key was already used to create other codes. Repeat the same request, or use a new key.',
+    });
+  // Those of a call that was interrupted are completed.
+  await codes.insertMissing(batch.codes, code, { batch: id, createdAt: batch.createdAt });
+  const made = created?.codes ?? null;
+  return {
+    batch: id,
+    ids: batch.codes.map((one) => one.id),
+    codes: made ?? (await batches.reveal(batch)),
+    isReplay: made === null,
+  };
 }
 
 /** Lists codes, newest first. The id of a code is its hash. */
@@ -72,7 +138,7 @@ export async function revokeCode(
   found: RefillCodeDocument,
 ): Promise<RefillCodeDocument> {
   return await trail.run(
-    { action: 'code.revoke', id: found.hint, before: describeCode(found) },
+    { action: 'code.revoke', id: found._id, before: describeCode(found) },
     async () => {
       await codes.revokeById(found._id);
       const code = (await codes.findById(found._id)) ?? found;

@@ -72,10 +72,7 @@ export async function creditAccount(
   return made;
 }
 
-/**
- * Makes the credit that an account begins with, once for ever.
- * @throws AppError `idempotency_conflict` if it began with another one
- */
+/** Makes the credit that an account begins with, once for ever. Repeated calls have the same amounts. */
 export async function creditNewAccount(
   deps: Deps,
   accountId: string,
@@ -84,8 +81,19 @@ export async function creditNewAccount(
   const id = `create-${accountId}`;
   const credit = { ...amounts, note: null, key: id };
   const known = await findKnown(deps, accountId, id);
-  if (known !== null) toReplay(accountId, id, credit, known);
-  else if (amounts.amountNano > 0n || amounts.freeRequests > 0) await apply(deps, accountId, id, credit);
+  if (known === null && (amounts.amountNano > 0n || amounts.freeRequests > 0))
+    await apply(deps, accountId, id, credit);
+}
+
+/** Takes back the credit that an account began with. */
+export async function takeBackNewCredit(
+  deps: Deps,
+  accountId: string,
+  { amountNano, freeRequests }: Pick<NewCredit, 'amountNano' | 'freeRequests'>,
+): Promise<void> {
+  if (amountNano === 0n && freeRequests === 0) return;
+  const credit = { amountNano: -amountNano, freeRequests: -freeRequests, note: null, key: null };
+  await apply(deps, accountId, `undo-create-${accountId}`, credit);
 }
 
 const toRefillId = (accountId: string, key: string): string => `credit-${hashSecret(`${accountId}\n${key}`)}`;

@@ -55,9 +55,15 @@ export async function testModel(
  */
 export const testKeys = async (
   redis: RedisClient,
+  trail: AuditTrail,
   { id, type }: CatalogModel,
   upstream: string,
-): Promise<ModelTestResult[]> => await askWorker(redis, { id, type, upstream });
+): Promise<ModelTestResult[]> =>
+  await trail.run(
+    { action: 'model.test', id },
+    () => askWorker(redis, { id, type, upstream }),
+    (results) => ({ upstream, keys: results.map(({ key, ok, status }) => ({ key, ok, status })) }),
+  );
 
 async function askWorker(
   redis: RedisClient,

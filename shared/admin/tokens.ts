@@ -18,16 +18,22 @@ export type DescribedToken = ReturnType<typeof describeToken>;
 
 const openTokens = ({ mongo, redis }: Deps): AdminTokenStore => new AdminTokenStore(mongo.db, redis);
 
-/** Creates a token. @returns it, with its secret, which is returned only here */
+/**
+ * Creates a token.
+ * @param timedOut aborted if the secret can no longer be delivered; the token is then deleted, and its name is free
+ * @returns it, with its secret, which is returned only here
+ */
 export async function createToken(
   deps: Deps,
   trail: AuditTrail,
   token: NewAdminToken,
+  timedOut?: AbortSignal,
 ): Promise<DescribedToken & { readonly token: string }> {
   const created = await trail.run(
     { action: 'token.create', id: token.name },
     () => openTokens(deps).create(token),
     () => ({ scope: token.scope }),
+    { timedOut, undo: (made) => openTokens(deps).deleteUnused(made.token) },
   );
   return { ...describeToken(created.token), token: created.secret };
 }

@@ -4,3 +4,6 @@
  */
 export const adminScopes = ['read', 'billing', 'all'] as const;
 export type AdminScope = (typeof adminScopes)[number];
+
+/** Codes that one call creates, and one event of the audit log names. */
+export const maxCodesOfBatch = 1_000;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { createShownCodesIndex } from '../../shared/accounts/code-batch-store.ts';
 import { AuditLogStore } from '../../shared/admin/audit-log-store.ts';
 import { finishClaims } from './finish-claims.ts';
 import type { BanWatch } from '../../shared/money/ban-watch.ts';
@@ -76,6 +77,7 @@ function listPreparations({ accounts, codes, ledger, mongo, objects, web }: Stor
       );
     },
     codes: () => codes.createIndexes(),
+    shownCodes: () => createShownCodesIndex(mongo.db),
     ledger: () => ledger.createIndexes(),
     web: () => web.createIndexes(),
     auditLog: () => new AuditLogStore(mongo.db).createIndexes(),

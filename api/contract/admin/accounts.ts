@@ -100,9 +100,9 @@ export const createAccount = defineOperation({
   tag: 'Admin',
   summary: 'Create an account',
   description:
-    'With an `Idempotency-Key`, which is kept for ever, a repeated call returns the same account instead of creating another ' +
-    'one, also if the first call was interrupted. `api_key` is then `null` if keys are stored as hashes alone (`REVEAL=off`): ' +
-    'replace the key.',
+    'With an `Idempotency-Key`, which is kept for ever and is the same for all tokens, a repeated call returns the same account ' +
+    'instead of creating another one, also if the first call was interrupted. It must have the same body; another one is a 409. ' +
+    '`api_key` is then `null` if the key has been replaced since, or keys are stored as hashes alone (`REVEAL=off`).',
   method: 'post',
   path: '/admin/accounts',
   auth: 'admin',
@@ -112,7 +112,9 @@ export const createAccount = defineOperation({
   response: Type.Object(
     {
       ...accountFields,
-      api_key: Nullable(Type.String({ description: 'The key, which is shown only here.' })),
+      api_key: Nullable(
+        Type.String({ description: 'The key that the account was created with, which is shown only here.' }),
+      ),
     },
     { title: 'CreatedAccount' },
   ),

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { maxCodesOfBatch } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
@@ -14,11 +15,18 @@ const AdminCode = Type.Object(
     status: StringEnum(['unused', 'redeemed', 'expired', 'revoked']),
     redeemed_by: Nullable(Type.String({ description: 'The id of the account.' })),
     redeemed_at: OptionalMoment('When it was redeemed.'),
+    batch: Nullable(
+      Type.String({
+        description:
+          'The call that created it: `GET /v1/admin/audit?resource=code:{batch}` says who made it. Null for codes of earlier releases.',
+      }),
+    ),
   },
   { title: 'AdminCode' },
 );
 
 const id = 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0';
+const batch = '0b7e2f7a-6d0c-4e55-9a53-8a5c7f1f5b1e';
 const code = {
   id,
   code: '…2VBH',
@@ -29,6 +37,7 @@ const code = {
   status: 'unused',
   redeemed_by: null,
   redeemed_at: null,
+  batch,
 };
 
 export const CreateCodesRequest = Type.Object(
@@ -40,7 +49,12 @@ export const CreateCodesRequest = Type.Object(
       description: 'What each code is worth, in roubles.',
     }),
     free_requests: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 }),
-    count: Type.Integer({ minimum: 1, maximum: 1_000, default: 1, description: 'How many to create.' }),
+    count: Type.Integer({
+      minimum: 1,
+      maximum: maxCodesOfBatch,
+      default: 1,
+      description: 'How many to create.',
+    }),
     expires_at: Type.Optional(
       Nullable(Type.String({ format: 'date-time', description: 'Until when they can be redeemed.' })),
     ),
@@ -53,18 +67,30 @@ export const createRefillCodes = defineOperation({
   operationId: 'createRefillCodes',
   tag: 'Admin',
   summary: 'Create refill codes',
+  description:
+    'With an `Idempotency-Key`, which is kept for ever and is the same for all tokens, a repeated call with the same body creates ' +
+    'no others; another body is a 409. For a day it returns the same codes. Later, or if secrets are not stored ' +
+    '(`REVEAL=off`), `codes` is `null`: revoke those of the `ids` that you do not know, and create others with another key.',
   method: 'post',
   path: '/admin/codes',
   auth: 'admin',
   adminScope: 'billing',
+  permanentKey: 'optional',
   body: CreateCodesRequest,
   response: Type.Object(
-    { codes: Type.Array(Type.String(), { description: 'The codes, which are shown only here.' }) },
+    {
+      codes: Nullable(Type.Array(Type.String(), { description: 'The codes, which are shown only here.' })),
+      ids: Type.Array(Type.String(), { description: 'Their ids, in the same order.' }),
+      batch: Type.String({ description: 'What the audit log names this creation by.' }),
+    },
     { title: 'CreatedCodes' },
   ),
   status: 201,
-  errors: [],
-  example: { body: { balance: 50, count: 1 }, response: { codes: ['7KQM-9XFD-3TRW-M8PA-2VBH'] } },
+  errors: ['idempotency_conflict'],
+  example: {
+    body: { balance: 50, count: 1 },
+    response: { codes: ['7KQM-9XFD-3TRW-M8PA-2VBH'], ids: [id], batch },
+  },
 });
 
 export const listRefillCodes = defineOperation({

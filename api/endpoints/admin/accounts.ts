@@ -52,17 +52,20 @@ export function readAmount(amount: number, name: string): bigint {
 }
 
 export const createAccount = defineAdminEndpoint(operations.createAccount, (services) => async (context) => {
-  const { balance, free_requests, requests_per_minute, user_type, ...settings } = context.state.body;
+  const { balance, free_requests, ...request } = context.state.body;
+  const { requests_per_minute, user_type, ...settings } = request;
   const change = readAccountSettings(settings, findModelId(services));
-  const created = await inDatabaseTurn(services, context, () =>
-    createInStores(services, trailOf(services, context), {
-      key: readIdempotencyKey(context),
-      ...change,
-      amountNano: readAmount(balance, 'balance'),
-      freeRequests: free_requests,
-      requestsPerMinute: requests_per_minute ?? services.config.defaultRpm,
-      userType: user_type,
-    }),
+  const key = readIdempotencyKey(context);
+  const account = {
+    once: key === null ? null : { key, request },
+    ...change,
+    amountNano: readAmount(balance, 'balance'),
+    freeRequests: free_requests,
+    requestsPerMinute: requests_per_minute ?? services.config.defaultRpm,
+    userType: user_type,
+  };
+  const created = await inDatabaseTurn(services, context, (timedOut) =>
+    createInStores(services, trailOf(services, context), account, timedOut),
   );
   if (created.isReplay) context.set('idempotent-replayed', 'true');
   return { ...created.account, api_key: created.apiKey };
@@ -168,9 +171,9 @@ export const unbanAccount = defineAdminEndpoint(
 export const rotateAccountKey = defineAdminEndpoint(
   operations.rotateAccountKey,
   (services) => (context) =>
-    inDatabaseTurn(services, context, async () => {
+    inDatabaseTurn(services, context, async (timedOut) => {
       const id = await findId(services, context);
-      const apiKey = await rotateKey(services, trailOf(services, context), id);
+      const apiKey = await rotateKey(services, trailOf(services, context), id, timedOut);
       if (apiKey === null) throw noSuchAccount(id);
       return { id, api_key: apiKey };
     }),

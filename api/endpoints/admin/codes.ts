@@ -2,12 +2,17 @@ import type { RefillCodeDocument } from '../../../shared/accounts/refill-code-st
 import { createCodes, describeCode, listCodes, revokeCode } from '../../../shared/admin/codes.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
+import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
 import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import { readAmount } from './accounts.ts';
 import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
 
-const present = (code: RefillCodeDocument): object => ({ id: code._id, ...describeCode(code) });
+const present = (code: RefillCodeDocument): object => ({
+  id: code._id,
+  ...describeCode(code),
+  batch: code.batch ?? null,
+});
 
 export const createRefillCodes = defineAdminEndpoint(
   operations.createRefillCodes,
@@ -22,10 +27,14 @@ export const createRefillCodes = defineAdminEndpoint(
     const expiresAt = expires_at === null ? null : new Date(expires_at);
     if (expiresAt !== null && expiresAt.getTime() < Date.now())
       throw invalidField(['body', 'expires_at'], 'must not be in the past');
-    const codes = await inDatabaseTurn(services, context, () =>
-      createCodes(services, trailOf(services, context), count, { balanceNano, freeRequests, expiresAt }),
+    const key = readIdempotencyKey(context);
+    const once = key === null ? null : { key, request: context.state.body };
+    const code = { balanceNano, freeRequests, expiresAt };
+    const { codes, ids, batch, isReplay } = await inDatabaseTurn(services, context, (timedOut) =>
+      createCodes(services, trailOf(services, context), count, code, { once, timedOut }),
     );
-    return { codes };
+    if (isReplay) context.set('idempotent-replayed', 'true');
+    return { codes, ids, batch };
   },
 );
 

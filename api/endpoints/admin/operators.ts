@@ -14,8 +14,9 @@ import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admi
 export const createAdminToken = defineAdminEndpoint(
   operations.createAdminToken,
   (services) => (context) =>
-    inDatabaseTurn(services, context, async () => {
-      const created = await createToken(services, trailOf(services, context), context.state.body);
+    inDatabaseTurn(services, context, async (timedOut) => {
+      const trail = trailOf(services, context);
+      const created = await createToken(services, trail, context.state.body, timedOut);
       // Other processes are told by the store.
       services.admin.tokens.invalidate();
       return created;

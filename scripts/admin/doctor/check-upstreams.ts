@@ -1,3 +1,4 @@
+import type { AuditTrail } from '../../../shared/admin/audit-trail.ts';
 import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
@@ -9,21 +10,26 @@ const cheapTypes: readonly CatalogModel['type'][] = ['embedding', 'chat', 'visio
 
 /**
  * Has a live worker call each upstream once with each of its keys, with the cheapest of its models: a text to embed, or
- * a few tokens of a chat. Upstreams that have only image models are not called.
+ * a few tokens of a chat. Upstreams that have only image models are not called. Calls are recorded as tests of their models.
  */
-export async function checkUpstreams(redis: RedisClient, catalog: CatalogStore): Promise<Finding[]> {
+export async function checkUpstreams(
+  redis: RedisClient,
+  catalog: CatalogStore,
+  trail: AuditTrail,
+): Promise<Finding[]> {
   const { upstreams, models } = catalog.current;
   const checks = upstreams.map(async ({ name }) => {
     const served = models.filter(
       (model) => catalog.isActive(model) && model.routes.some(({ upstream }) => upstream.name === name),
     );
-    return served.length === 0 ? [] : await checkUpstream(redis, name, served);
+    return served.length === 0 ? [] : await checkUpstream(redis, trail, name, served);
   });
   return (await Promise.all(checks)).flat();
 }
 
 async function checkUpstream(
   redis: RedisClient,
+  trail: AuditTrail,
   name: string,
   served: readonly CatalogModel[],
 ): Promise<Finding[]> {
@@ -39,9 +45,15 @@ async function checkUpstream(
     ];
   let results;
   try {
-    results = await testKeys(redis, model, name);
+    results = await testKeys(redis, trail, model, name);
   } catch (error) {
-    return [problem(check, (error as Error).message, 'Start a worker: npm run worker.')];
+    return [
+      problem(
+        check,
+        (error as Error).message,
+        'Start a worker: npm run worker. The call is recorded in MongoDB first.',
+      ),
+    ];
   }
   return results.map(({ ok: isOk, key, durationMs, status, reason }) => {
     const called = `${key === null || key === 'none' ? '' : `key ${key}: `}${model.id}`;

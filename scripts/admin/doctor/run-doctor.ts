@@ -1,9 +1,10 @@
+import type { AuditTrail } from '../../../shared/admin/audit-trail.ts';
 import { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
 import { loadConfig, type Config } from '../../../shared/platform/config/config.ts';
 import { locateRedis } from '../../../shared/platform/redis/locate-redis-client.ts';
 import { createRedis, waitUntilReady } from '../../../shared/platform/redis/redis-client.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
-import { openMongo } from '../../../shared/platform/storage/mongo-client.ts';
+import { openMongo, type MongoConnection } from '../../../shared/platform/storage/mongo-client.ts';
 import { ObjectStore } from '../../../shared/platform/storage/object-store.ts';
 import { checkBucket } from './check-bucket.ts';
 import { checkCatalog } from './check-catalog.ts';
@@ -21,6 +22,8 @@ const silent = createLogger('doctor', 'silent');
 export interface DoctorOptions {
   /** Whether to call each upstream once with each key, which costs a little. */
   readonly upstreams: boolean;
+  /** Opens the audit log, in which those calls are recorded. */
+  readonly openTrail: (stores: { readonly mongo: MongoConnection }) => AuditTrail;
 }
 
 /**
@@ -61,7 +64,7 @@ export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions):
 async function checkRedisAndCatalog(
   config: Config,
   env: NodeJS.ProcessEnv,
-  { upstreams }: DoctorOptions,
+  { upstreams, openTrail }: DoctorOptions,
 ): Promise<readonly Finding[]> {
   const { redisUrl, catalogPath: path } = config;
   const located = await locateRedis(redisUrl, connectMs).catch((error: unknown) => error as Error);
@@ -81,8 +84,14 @@ async function checkRedisAndCatalog(
       return [...(await checkCatalog(redis, catalog)), ...(await checkProcesses(redis, catalog, config))];
     });
     const findings = [...(await ofRedis), ...(await ofCatalog)];
-    if (upstreams && isReachable && catalog !== null)
-      findings.push(...(await checkUpstreams(redis, catalog)));
+    if (upstreams && isReachable && catalog !== null) {
+      const mongo = openMongo(config.mongodbUrl, silent);
+      try {
+        findings.push(...(await checkUpstreams(redis, catalog, openTrail({ mongo }))));
+      } finally {
+        await mongo.close();
+      }
+    }
     return findings;
   } finally {
     (catalog as CatalogStore | null)?.close();

@@ -144,6 +144,19 @@ test('wrong tokens are limited by network, before anything is looked up; a named
   );
 });
 
+test('a wrong token that is sent again and again counts once, for the API and the board: a poller locks out nobody', async (t) => {
+  const headers = { 'x-forwarded-for': '198.51.100.78' };
+  const old = `replaced-${randomUUID()}`;
+  const basic = `Basic ${Buffer.from(`operator:${old}`).toString('base64')}`;
+  for (let sent = 0; sent < 150; sent++) {
+    t.is((await callAdmin(stack.url, old, 'GET', '/demand', undefined, headers)).status, 401);
+    const board = await fetch(`${stack.url}/admin/queues`, { headers: { ...headers, authorization: basic } });
+    t.is(board.status, 401);
+    await board.body?.cancel();
+  }
+  t.is((await callAdmin(stack.url, testAdminToken, 'GET', '/accounts', undefined, headers)).status, 200);
+});
+
 test('a session has the scope of its token, and changes need its CSRF token and an origin of this service', async (t) => {
   const token = await createToken(stack, `session-${randomUUID().slice(0, 8)}`, 'billing');
   const started = await callAdmin<{ csrf_token: string; scope: string }>(

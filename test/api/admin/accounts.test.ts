@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { deriveId, hashRequest } from '../../../shared/admin/once-for-ever.ts';
 import { readAdmin } from '../../support/admin.ts';
 import {
   callAdmin,
   codeOf,
+  createToken,
   readAllPages,
   testAdminToken,
   type AdminResponse,
@@ -87,12 +90,65 @@ test('with a key, an account is created once, by many calls at once or after an 
   const { id, api_key: apiKey } = responses[0]!.body;
   t.is(await profileStatus(apiKey), 200);
   t.is((await stack.readAccount(id)).balanceNano, 5_000_000_000n);
-  t.is(codeOf(await send('customer 1', { ...fields, balance: 6 })), 'idempotency_conflict');
+  for (const other of [{ balance: 6 }, { free_requests: 1 }, { name: 'Other' }, { email: 'a@b.example' }])
+    t.is(codeOf(await send('customer 1', { ...fields, ...other })), 'idempotency_conflict');
+  const same = await send('customer 1', { user_type: 'default', balance: 5, name: 'Once', email: null });
+  t.is(same.body.id, id, 'the order of fields does not matter, and null is none');
 
   // As if the first call had died before it credited the account.
-  const begun = await send('customer 2', { name: 'Later' });
+  const begun = deriveId('account', 'customer 2');
+  const accounts = new AccountStore(stack.mongo.db, stack.config);
+  await accounts.createWithId(begun, {
+    name: 'Later',
+    userType: 'default',
+    requestsPerMinute: 60,
+    creation: {
+      amountNano: 7_000_000_000n,
+      freeRequests: 0,
+      requestHash: hashRequest({ name: 'Later', user_type: 'default' }),
+    },
+  });
+  t.is(codeOf(await send('customer 2', { name: 'Later', balance: 8 })), 'idempotency_conflict');
   const finished = await send('customer 2', { name: 'Later', balance: 7 });
-  t.like(finished.body, { id: begun.body.id, balance: 7 });
+  t.like(finished.body, { id: begun, balance: 7 });
+  t.is(await profileStatus(finished.body.api_key), 200);
+});
+
+test('an account that began without money is not credited by a repeated creation with an amount', async (t) => {
+  const send = (fields: object) =>
+    callAdmin<Account>(stack.url, testAdminToken, 'POST', '/accounts', fields, {
+      'idempotency-key': 'empty',
+    });
+  const { id } = (await send({ name: 'Empty' })).body;
+  const response = await send({ name: 'Empty', balance: 9_000_000 });
+  t.like({ ...response, code: codeOf(response) }, { status: 409, code: 'idempotency_conflict' });
+  t.is((await stack.readAccount(id)).balanceNano, 0n);
+});
+
+test('a repeated creation does not show a key that has replaced the first, and works with any token that may create', async (t) => {
+  const token = await createToken(stack, `billing-${randomUUID().slice(0, 8)}`, 'billing');
+  const send = (sender: string) =>
+    callAdmin<Account>(
+      stack.url,
+      sender,
+      'POST',
+      '/accounts',
+      { name: 'Kept' },
+      { 'idempotency-key': 'kept' },
+    );
+  const { id, api_key: first } = (await send(token)).body;
+  t.like((await send(testAdminToken)).body, { id, api_key: first });
+  const { api_key: second } = (await call('POST', `/accounts/${id}/rotate-key`)).body;
+  const repeated = await send(token);
+  t.like(repeated, { status: 201, body: { id, name: 'Kept', api_key: null } });
+  t.is(repeated.headers.get('idempotent-replayed'), 'true');
+  t.is(await profileStatus(second), 200);
+  const { body } = await call<ListedPage<object>>('GET', `/audit?resource=account:${id}`);
+  t.like(body.data[0], {
+    action: 'account.create',
+    outcome: 'done',
+    after: { replayed: true, api_key_shown: false },
+  });
 });
 
 test('wrong fields are refused by name, and create nothing', async (t) => {

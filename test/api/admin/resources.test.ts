@@ -95,6 +95,61 @@ test.serial('codes are created, listed by pages without their values, and revoke
   for (const code of created.body.codes) t.false(text.includes(code), 'the log has no code');
 });
 
+test.serial(
+  'the audit log names codes by their ids: which were made by whom, and which were revoked',
+  async (t) => {
+    const created = await call<{ ids: string[]; batch: string }>('POST', '/codes', { balance: 5, count: 3 });
+    const { ids, batch } = created.body;
+    const listed = (await readAllPages<Row>(stack.url, testAdminToken, '/codes', 100)).filter(
+      (row) => row['batch'] === batch,
+    );
+    t.deepEqual(listed.map(({ id }) => id).toSorted(), ids.toSorted());
+    const readEvents = async (id: string) =>
+      (await call<ListedPage<Row>>('GET', `/audit?resource=code:${id}`)).body.data;
+    t.like((await readEvents(batch))[0], { action: 'code.create', after: { count: 3, codes: ids } });
+    await call('POST', `/codes/${ids[0]!}/revoke`);
+    t.like((await readEvents(ids[0]!))[0], { action: 'code.revoke', outcome: 'done' });
+  },
+);
+
+test.serial(
+  'codes with a key are created once, by many calls at once and however often they are repeated',
+  async (t) => {
+    type Codes = { codes: string[] | null; ids: string[] };
+    const send = (key: string, fields: object) =>
+      callAdmin<Codes>(stack.url, testAdminToken, 'POST', '/codes', fields, { 'idempotency-key': key });
+    const count = async () => (await readAllPages<Row>(stack.url, testAdminToken, '/codes', 100)).length;
+    const before = await count();
+    const fields = { balance: 5, count: 3 };
+    const responses = await Promise.all(Array.from({ length: 10 }, () => send('sale 1', fields)));
+    t.true(responses.every(({ status }) => status === 201));
+    t.is(new Set(responses.map(({ body: codes }) => JSON.stringify(codes))).size, 1);
+    t.is(responses.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+    t.is(await count(), before + 3);
+    for (const other of [
+      { balance: 6 },
+      { count: 4 },
+      { free_requests: 1 },
+      { expires_at: '2100-01-01T00:00:00Z' },
+    ])
+      t.is(codeOf(await send('sale 1', { ...fields, ...other })), 'idempotency_conflict');
+
+    // As if the first call had died before it had inserted all codes.
+    const { codes, ids } = responses[0]!.body;
+    await stack.mongo.db.collection<{ _id: string }>('refill_codes').deleteOne({ _id: ids[1]! });
+    t.deepEqual((await send('sale 1', fields)).body.codes, codes);
+    t.is(await count(), before + 3);
+
+    // A day later, the database has deleted the codes in plain text.
+    const shown = stack.mongo.db.collection<{ encrypted: string }>('refill_codes_shown');
+    const stored = JSON.stringify(await shown.find({}).toArray());
+    for (const code of codes!) t.false(stored.includes(code));
+    await shown.deleteMany({});
+    t.like(await send('sale 1', fields), { status: 201, body: { codes: null, ids } });
+    t.is(await count(), before + 3);
+  },
+);
+
 test.serial('a model is disabled and enabled again, also one whose id has a slash', async (t) => {
   const account = await stack.createAccount();
   const listed = await call<ListedPage<Row>>('GET', '/models');

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Finding } from '../../../shared/doctor/finding.ts';
-import { runAdmin } from '../../support/admin.ts';
+import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { useMailbox } from '../../support/mailbox.ts';
 import { testWithOwnStore } from '../../support/own-stores.ts';
 import { ScriptedRefusal, startScriptedVendor, unstreamedChat } from '../../support/scripted-vendor.ts';
@@ -29,7 +29,8 @@ testWithOwnStore('Redis')(
   'a Redis without an AOF, or that may evict, is a problem; one with both set right is not, nor is the rest',
   async (t) => {
     const mailbox = await useMailbox(t);
-    const stack = await useStack(t, { catalog });
+    const stack = await useStack(t, { catalog, durableRedis: true });
+    await stack.redis.call('CONFIG', 'SET', 'appendonly', 'no');
     const env = { ...stack.env, SMTP_URL: mailbox.url };
     const before = await runDoctor(env);
     t.is(before.exitCode, 1);
@@ -131,4 +132,26 @@ models:
   );
   t.deepEqual([...new Set(keys)].toSorted(), ['first Bearer sk-bad-key', 'first Bearer sk-good-key']);
   t.false(findings.some(({ found }) => found.includes('bad-key')));
+});
+
+test('the calls of --upstreams are in the audit log, because vendors charge for them', async (t) => {
+  const vendor = await startScriptedVendor(() => unstreamedChat);
+  t.teardown(() => vendor.close());
+  const catalog = `
+upstreams:
+  first: { kind: openai, baseUrl: '${vendor.url}', apiKeys: [sk-one-key, sk-other-key] }
+models:
+  - { id: one, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: first, model: a }] }
+`;
+  const stack = await useStack(t, { catalog });
+  await runDoctor(stack.env, '--upstreams');
+  const [event] = await readAdmin<{ action: string; after: { keys: object[] } }[]>(
+    stack.env,
+    'audit',
+    'list',
+    '--resource',
+    'model:one',
+  );
+  t.like(event, { action: 'model.test', outcome: 'done', token: 'command', after: { upstream: 'first' } });
+  t.is(event!.after.keys.length, 2);
 });

@@ -66,6 +66,12 @@ test('a rejected change has failed, and one with another error stays started', a
   await t.throwsAsync(trail.run(change, () => Promise.reject(new AppError('service_unavailable'))));
   t.is(written.length, 3);
   t.like(written[2], { name: 'start' });
+  const left = new AppError('job_cancelled');
+  await t.throwsAsync(
+    trail.run(change, () => Promise.reject(left)),
+    { is: left },
+  );
+  t.is(written.length, 4, 'what the caller asked for may be under way');
 });
 
 test('if only the end cannot be recorded, the change has succeeded, and that is reported', async (t) => {
