@@ -1,4 +1,5 @@
 import type mongoose from 'mongoose';
+import { nameDay, toDay } from '../accounts/budget-periods.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { LedgerConflict } from './ledger-conflict.ts';
 import { findLowState, type LowBalance, type ThresholdState } from './low-balance.ts';
@@ -55,6 +56,7 @@ interface Row {
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
+  readonly day?: string;
 }
 
 /** The sums of accounts in MongoDB. */
@@ -123,7 +125,10 @@ export function sumRows(id: string, from: AppliedAccount, rows: readonly Row[]):
     addedNano: sum(refills.map((row) => row.amountNano)),
     freeRequests: rows.reduce((total, row) => total + row.freeRequests, 0),
     spentByDay: sumByDay(
-      charges.map(({ at, amountNano }) => ({ day: at.toISOString().slice(0, 10), costNano: -amountNano })),
+      charges.map(({ at, day = nameDay(toDay(at.getTime())), amountNano }) => ({
+        day,
+        costNano: -amountNano,
+      })),
     ),
     charges: highest('charge'),
     codes: highest('refill'),

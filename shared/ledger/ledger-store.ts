@@ -1,3 +1,4 @@
+import { nameDay, toDay } from '../accounts/budget-periods.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { addToSums, findApplied, type SumsChange, type SumsDocument } from './add-to-sums.ts';
@@ -33,6 +34,8 @@ export interface LedgerDocument extends RequestedCredit {
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
+  /** The day (`YYYY-MM-DD`, in UTC) to which budgets count a charge; absent if it is that of `at`. */
+  readonly day?: string;
 }
 
 /**
@@ -304,6 +307,7 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
       ...describeCredit(entry.event),
     };
   }
+  const at = new Date(entry.event.at);
   return {
     _id: entry.event.requestId,
     kind: 'charge',
@@ -311,10 +315,11 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
     streamMs: streamId.ms,
     streamSeq: streamId.seq,
     accountId: entry.event.accountId,
-    at: new Date(entry.event.at),
+    at,
     amountNano: -entry.costNano,
     freeRequests: entry.free ? -1 : 0,
     shortfallNano: entry.shortfallNano,
     priceVersion: entry.event.priceVersion,
+    ...(entry.day !== nameDay(toDay(at.getTime())) && { day: entry.day }),
   };
 }

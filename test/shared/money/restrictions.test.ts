@@ -12,13 +12,14 @@ import {
 import { writeAddress } from '../../../shared/accounts/address-ranges.ts';
 import { changeAccount } from '../../../shared/accounts/change-account.ts';
 import { HotAccountStore, type HotAccount } from '../../../shared/accounts/hot-account-store.ts';
+import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { runAdmission, type AdmissionRequest } from '../../../shared/money/admit-script.ts';
 import { runPreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import { ReservationStore } from '../../../shared/money/reservation-store.ts';
 import { releaseReservation, runSettlement } from '../../../shared/work/settlement/settle-script.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { flushAll } from '../../support/all-of-redis.ts';
-import { admission, ageReservation, usageEvent } from '../../support/billing.ts';
+import { admission, ageReservation, readEntries, usageEvent } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 
 let services: LedgerServices;
@@ -365,6 +366,23 @@ test.serial('a request counts to the day of its admission, whatever day the api 
   t.deepEqual(await reload(), { spentNano: 70n, reservedNano: 0n });
 });
 
+test.serial(
+  'a request counts to the day of its admission, even if Redis has lost it before its account was changed',
+  async (t) => {
+    const account = await createAccount({ budget: daily(10_000n) });
+    const one = request(account);
+    await runAdmission(services.redis, one);
+    const yesterday = Date.now() - 86_400_000;
+    await runSettlement(services.redis, usageEvent(account.id, one.requestId, { at: yesterday }), 70n);
+    // As if the reader of the ledger had died after its first write.
+    const entries = await readEntries(services.redis, account.id);
+    await services.ledger.insertEntries(entries.map(toLedgerDocument));
+    await flushAll(services.redis);
+    await services.hotAccounts.load(account.id);
+    t.deepEqual(await readBudget(account), { spentNano: 70n, reservedNano: 0n });
+  },
+);
+
 test('a model must be allowed by the operator and by the owner', async (t) => {
   const account = await createAccount({ models: ['a', 'vendor/b'], ownerModels: ['vendor/b', 'c'] });
   const outcomes = await Promise.all(
@@ -463,6 +481,21 @@ test('over the limit of tokens, a batch is admitted, because its lines count non
   const before = { accountId, keyHash, slots: 1, claimHash: null };
   t.is((await runPreAdmission(services.redis, { ...before, checksTokens: false })).outcome, 'ok');
   t.is((await runPreAdmission(services.redis, before)).outcome, 'tokens_limited');
+});
+
+test('output that is settled after a step of the clock drops the tokens of other minutes', async (t) => {
+  const account = await createAccount({ tokensPerMinute: 100 });
+  const first = request(account, { promptTokens: 0 });
+  await runAdmission(services.redis, first);
+  const [now] = (await services.redis.time()).map(Number);
+  const window = redisKeys.tokenWindow(account.id);
+  // The clock was ahead, and nothing was admitted since.
+  await services.redis.rpush(window, `${now! - 100}:30`, `${now! + 3_000}:500`);
+  await services.redis.hset(redisKeys.account(account.id), 'twin', 530);
+  const event = usageEvent(account.id, first.requestId, { at: Date.now(), completionTokens: 20 });
+  await runSettlement(services.redis, event, 1n);
+  t.is(await services.redis.llen(window), 1);
+  t.like(await admit(account, { promptTokens: 0 }), { outcome: 'ok', tokens: { remaining: 80 } });
 });
 
 test('output that is settled a minute after the last prompt is all that counts', async (t) => {
