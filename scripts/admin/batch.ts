@@ -1,6 +1,6 @@
 import { cancelBatch, describeRow, findBatchOwner, retryFailedLines } from '../../shared/admin/batches.ts';
 import { describeBatch } from '../../shared/admin/describe-batch.ts';
-import type { OwnedId } from '../../shared/admin/latest-members.ts';
+import type { OwnedId } from '../../shared/admin/list-place.ts';
 import { readBatches } from '../../shared/admin/read-batches.ts';
 import { batchStatuses } from '../../shared/contract/batch-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
@@ -56,7 +56,7 @@ async function listBatches(context: AdminContext): Promise<unknown> {
   const status = readStatus(context.options['status']);
   const account = context.options['account'];
   const accountId = account === undefined ? null : await findAccountId(context, account);
-  return describeRows(readBatches(context.redis, accountId, status));
+  return describeRows(readBatches(context.redis, { accountId, status }));
 }
 
 function readStatus(given: string | undefined): BatchStatus | null {

@@ -1,5 +1,5 @@
 import { cancelJob, findJobOwner, showJob } from '../../shared/admin/jobs.ts';
-import type { OwnedId } from '../../shared/admin/latest-members.ts';
+import type { OwnedId } from '../../shared/admin/list-place.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 

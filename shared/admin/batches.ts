@@ -8,7 +8,7 @@ import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { noLongerExists } from './describe-batch.ts';
 import { findOwner } from './find-owner.ts';
-import type { OwnedId } from './latest-members.ts';
+import type { OwnedId } from './list-place.ts';
 import { retryBatch, type RetryBatchDeps } from './retry-batch.ts';
 
 /** An id of a batch, as the API shows it. */

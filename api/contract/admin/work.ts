@@ -150,7 +150,7 @@ export const listAdminJobs = defineOperation({
   errors: ['not_found'],
   example: {
     query: { account: accountId, limit: 20 },
-    response: { data: [job], has_more: false, last_id: jobId },
+    response: { data: [job], has_more: false, last_id: `1795252504000:${accountId}:${jobId}` },
   },
 });
 
@@ -260,7 +260,8 @@ export const listAdminBatches = defineOperation({
   tag: 'Admin',
   summary: 'List batches',
   description:
-    'Those that have not ended, newest first; with `status` those with one status, ended ones included.',
+    'Those that have not ended, newest first; with `status` those with one status, ended ones included. A page reads at most ' +
+    '1 000 batches, so one of a rare status may have fewer than `limit`, or none, and `has_more` all the same.',
   method: 'get',
   path: '/admin/batches',
   auth: 'admin',
@@ -274,7 +275,10 @@ export const listAdminBatches = defineOperation({
   }),
   response: PageOfAdmin(AdminBatchRow),
   errors: ['not_found'],
-  example: { query: { limit: 20 }, response: { data: [row], has_more: false, last_id: batchId } },
+  example: {
+    query: { limit: 20 },
+    response: { data: [row], has_more: false, last_id: `1795252504000:${accountId}:${batchId}` },
+  },
 });
 
 export const getAdminBatch = defineOperation({

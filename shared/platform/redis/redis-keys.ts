@@ -141,6 +141,8 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:batches-waiting:${accountId}:${queue}:${model}`,
   /** Sorted set: `account batch` → when the batch expires (ms). */
   batchWindows: (shard: number) => `mg:${tag(shard)}:batch-windows`,
+  /** Sorted set: batch id → creation time (ms), for all batches of an account. */
+  batchesOfAccount: (accountId: string) => `mg:${tag(shardOf(accountId))}:batches:${accountId}`,
   /** Sorted set: batch id → creation time (ms), for the batches of an account that have not ended. */
   batchesOpen: (accountId: string) => `mg:${tag(shardOf(accountId))}:batches-open:${accountId}`,
   /** Sorted set: `account batch` → when the record of an ended batch is deleted (ms). */
