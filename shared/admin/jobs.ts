@@ -7,7 +7,7 @@ import { JobTurns } from '../work/jobs/job-turns-store.ts';
 import { sendControl } from '../work/replies/worker-control.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { findOwner } from './find-owner.ts';
+import { findOwner, searchOwner } from './find-owner.ts';
 import { listAfter } from './list-after-script.ts';
 import { formatPlace, type ListPlace, type OwnedId } from './list-place.ts';
 import type { Page } from './page.ts';
@@ -17,9 +17,16 @@ type Deps = Pick<AdminDeps, 'redis' | 'accounts'>;
 /** The id of a request. */
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Finds the account of a job. Takes about a second per 50 000 accounts. @returns null if there is no such job */
-export async function findJobOwner(deps: Deps, id: string): Promise<OwnedId | null> {
-  const accountId = jobId.test(id) ? await findOwner(deps, (account) => redisKeys.job(account, id)) : null;
+/** Finds the account of a job. See `findOwner`. @returns null if there is no such job */
+export async function findJobOwner({ redis }: Pick<Deps, 'redis'>, id: string): Promise<OwnedId | null> {
+  const accountId = jobId.test(id) ? await findOwner(redis, id) : null;
+  return accountId === null ? null : { accountId, id };
+}
+
+/** Finds the account of a job, for commands. See `searchOwner`. @returns null if there is no such job */
+export async function searchJobOwner(deps: Deps, id: string): Promise<OwnedId | null> {
+  const keyOf = (account: string): string => redisKeys.job(account, id);
+  const accountId = jobId.test(id) ? await searchOwner(deps, id, keyOf) : null;
   return accountId === null ? null : { accountId, id };
 }
 

@@ -122,13 +122,14 @@ const job = {
 const jobPath = Type.Object({
   job_id: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the job.' }),
 });
-/** Without an account, all accounts are searched. */
+/** Without an account, all shards are asked for it. */
 const ownerQuery = Type.Object({
   account: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 100,
-      description: 'The id of its account, if you know it: finding it takes a second per 50 000 accounts.',
+      description:
+        'The id of its account, which is otherwise looked up. Needed for one that was created before the gateway noted accounts.',
     }),
   ),
 });

@@ -81,7 +81,7 @@ export const listAdminJobs = defineAdminEndpoint(operations.listAdminJobs, (serv
 export const getAdminJob = defineAdminEndpoint(
   operations.getAdminJob,
   (services) => (context) =>
-    readFromDatabase(services, context, 'list', async () => {
+    readFromRedis(services, readerOf(context), 'one', async () => {
       const { account } = context.state.query;
       return await readJob(services, await findOwnerOfJob(services, context.state.path.job_id, account));
     }),
@@ -126,7 +126,7 @@ export const listAdminBatches = defineAdminEndpoint(
 export const getAdminBatch = defineAdminEndpoint(
   operations.getAdminBatch,
   (services) => (context) =>
-    readFromDatabase(services, context, 'list', async () => {
+    readFromRedis(services, readerOf(context), 'one', async () => {
       const { account } = context.state.query;
       const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
       return await describeBatch(services.redis, owner.accountId, owner.id);
