@@ -1,6 +1,6 @@
-import { cancelBatch, describeRow, findBatchOwner, retryFailedLines } from '../../shared/admin/batches.ts';
+import { cancelBatch, describeRow, retryFailedLines, searchBatchOwner } from '../../shared/admin/batches.ts';
 import { describeBatch } from '../../shared/admin/describe-batch.ts';
-import type { OwnedId } from '../../shared/admin/latest-members.ts';
+import type { OwnedId } from '../../shared/admin/list-place.ts';
 import { readBatches } from '../../shared/admin/read-batches.ts';
 import { batchStatuses } from '../../shared/contract/batch-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
@@ -56,7 +56,7 @@ async function listBatches(context: AdminContext): Promise<unknown> {
   const status = readStatus(context.options['status']);
   const account = context.options['account'];
   const accountId = account === undefined ? null : await findAccountId(context, account);
-  return describeRows(readBatches(context.redis, accountId, status));
+  return describeRows(readBatches(context.redis, { accountId, status }));
 }
 
 function readStatus(given: string | undefined): BatchStatus | null {
@@ -73,7 +73,7 @@ async function* describeRows(batches: AsyncIterable<BatchRecord>): AsyncGenerato
 /** @throws CommandError if there is no such batch */
 async function findOwner(context: AdminContext): Promise<OwnedId> {
   const id = context.positionals[0]!;
-  const owner = await findBatchOwner(context, id);
+  const owner = await searchBatchOwner(context, id);
   if (owner !== null) return owner;
   throw new CommandError(
     `No batch ${quote(id)}. Batches are kept for 31 days after they end; "batch list" lists those that have not ended.`,

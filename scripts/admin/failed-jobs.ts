@@ -11,8 +11,11 @@ import { readLatestMembers } from '../../shared/admin/latest-members.ts';
  */
 export async function* readFailedJobs(redis: RedisClient, queue: QueueName): AsyncGenerator<JobRecord> {
   const store = new JobStore(redis);
-  const keys = Array.from({ length: shardCount }, (_, shard) => redisKeys.jobFailures(shard, queue));
-  for await (const page of readLatestMembers(redis, keys)) {
+  const lists = Array.from({ length: shardCount }, (_, shard) => ({
+    key: redisKeys.jobFailures(shard, queue),
+    accountId: null,
+  }));
+  for await (const page of readLatestMembers(redis, lists)) {
     const found = await Promise.all(page.map(({ accountId, id }) => store.find(accountId, id)));
     for (const one of found) if (one !== null) yield one.job;
   }

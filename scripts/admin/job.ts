@@ -1,5 +1,5 @@
-import { cancelJob, findJobOwner, showJob } from '../../shared/admin/jobs.ts';
-import type { OwnedId } from '../../shared/admin/latest-members.ts';
+import { cancelJob, searchJobOwner, showJob } from '../../shared/admin/jobs.ts';
+import type { OwnedId } from '../../shared/admin/list-place.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 
@@ -23,7 +23,7 @@ export const jobVerbs: Record<string, AdminVerb> = {
 /** @throws CommandError if there is no such job */
 async function findOwner(context: AdminContext): Promise<OwnedId> {
   const id = context.positionals[0]!;
-  const owner = await findJobOwner(context, id);
+  const owner = await searchJobOwner(context, id);
   if (owner !== null) return owner;
   throw new CommandError(
     `No job ${quote(id)}. Jobs are kept for 24 hours after they end; requests without "Prefer: respond-async" are not jobs.`,

@@ -32,12 +32,12 @@ async function sumSpend(context: AdminContext): Promise<unknown> {
   if (since > until) throw new UsageError(`--since ${since} must not be after --until ${until}.`);
   const by = readDimensions(options['by'] ?? spendDimensions.join(','));
   const accountId = account === undefined ? undefined : await findAccountId(context, account);
-  const rows = ledger.spend.read({ accountId, model, since, until }, by);
-  return flags.has('csv') ? new PlainText(writeSpendCsv(rows, by)) : presentRows(rows);
+  const pages = ledger.spend.readPages({ accountId, model, since, until }, by);
+  return flags.has('csv') ? new PlainText(writeSpendCsv(pages, by)) : presentRows(pages);
 }
 
-async function* presentRows(rows: AsyncIterable<SpendRow>): AsyncGenerator<object> {
-  for await (const row of rows) yield presentSpend(row);
+async function* presentRows(pages: AsyncIterable<readonly SpendRow[]>): AsyncGenerator<object> {
+  for await (const rows of pages) yield* rows.map(presentSpend);
 }
 
 function readDayOption(options: AdminContext['options'], name: 'since' | 'until'): string | null {

@@ -1,7 +1,8 @@
+import type mongoose from 'mongoose';
 import type { NoGrantReason } from './no-grant-reasons.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
-import { isAfter, newestFirst } from '../platform/storage/newest-first.ts';
+import { newestFirst } from '../platform/storage/newest-first.ts';
 import { createRefillCode, formatRefillCode, hashRefillCode } from './credentials.ts';
 
 /** A refill code in MongoDB. `_id` is its hash, so a stolen database contains no redeemable codes. */
@@ -80,6 +81,15 @@ export type RefillCodeStatus = 'unused' | 'redeemed' | 'expired' | 'revoked';
 export const openRefillCodes = (db: Database): Collection<RefillCodeDocument> =>
   db.collection('refill_codes');
 
+type CodeFilter = mongoose.mongo.Filter<RefillCodeDocument>;
+
+/** Sign-up grants are in the same collection. Null matches a field that is absent, which the driver's types do not know. */
+const isIssued = { source: null } as object as CodeFilter;
+/** Neither redeemed nor revoked. `redeemed` itself is no field of an index, because it has the code. */
+const isOpen = { 'redeemed.at': null, revokedAt: null };
+/** MongoDB aborts a read of a page that takes longer. */
+const limits = { maxTimeMS: 5_000 };
+
 export class RefillCodeStore {
   readonly #codes: Collection<RefillCodeDocument>;
 
@@ -88,7 +98,8 @@ export class RefillCodeStore {
   }
 
   async createIndexes(): Promise<void> {
-    await this.#codes.createIndex({ createdAt: 1, _id: 1 });
+    await this.#codes.createIndex({ source: 1, ...newestFirst });
+    await this.#codes.createIndex({ source: 1, 'redeemed.at': 1, revokedAt: 1, ...newestFirst });
     // Indexes only pending claims, so it stays small even if there are many codes.
     await this.#codes.createIndex(
       { 'redeemed.at': 1 },
@@ -123,7 +134,7 @@ export class RefillCodeStore {
   }
 
   /**
-   * Lists codes, newest first.
+   * Lists codes, newest first. Reads no others, except unused ones that have expired.
    * @param after the `_id` of the last code of the page before; null for the first page
    * @param isUnused only those that still work
    */
@@ -134,24 +145,31 @@ export class RefillCodeStore {
   ): Promise<RefillCodeDocument[]> {
     const last = after === null ? null : await this.findById(after);
     if (after !== null && last === null) return [];
-    const conditions = [
-      isAfter(last),
-      { source: { $exists: false } },
-      ...(isUnused
-        ? [
-            { redeemed: null, revokedAt: null },
-            { $or: [{ expiresAt: null }, { expiresAt: { $gt: new Date() } }] },
-          ]
-        : []),
-    ];
+    const isLive = { $or: [{ expiresAt: null }, { expiresAt: { $gt: new Date() } }] };
+    const filter = isUnused ? { ...isIssued, ...isOpen, ...isLive } : isIssued;
+    if (last === null) return await this.#readPart(filter, limit);
+    // Codes that are created together have the same time. With two reads, an index finds the place among them.
+    const atOnce = await this.#readPart(
+      { ...filter, createdAt: last.createdAt, _id: { $lt: last._id } },
+      limit,
+    );
+    if (atOnce.length === limit) return atOnce;
+    const earlier = { ...filter, createdAt: { $lt: last.createdAt } };
+    return [...atOnce, ...(await this.#readPart(earlier, limit - atOnce.length))];
+  }
+
+  async #readPart(filter: CodeFilter, limit: number): Promise<RefillCodeDocument[]> {
     return await callMongo(() =>
-      this.#codes.find({ $and: conditions }).sort(newestFirst).limit(limit).toArray(),
+      this.#codes
+        .find(filter, { ...limits, limit, batchSize: limit + 1 })
+        .sort(newestFirst)
+        .toArray(),
     );
   }
 
   /** All codes, oldest first. */
   list(): AsyncIterable<RefillCodeDocument> {
-    return this.#codes.find({ source: { $exists: false } }).sort({ createdAt: 1, _id: 1 });
+    return this.#codes.find(isIssued).sort({ createdAt: 1, _id: 1 });
   }
 
   /** @param id the hash of the code */

@@ -43,6 +43,8 @@ export interface AuditFilter {
 }
 
 const retentionDays = 400;
+/** MongoDB aborts a read of a page that takes longer. */
+const limits = { maxTimeMS: 5_000 };
 
 /** The audit log of operators' changes, in MongoDB. */
 export class AuditLogStore {
@@ -55,6 +57,7 @@ export class AuditLogStore {
   async createIndexes(): Promise<void> {
     await this.#events.createIndex({ at: 1 }, { expireAfterSeconds: retentionDays * 86_400 });
     await this.#events.createIndex({ token: 1, _id: 1 });
+    await this.#events.createIndex({ token: 1, resourceType: 1, _id: 1 });
     await this.#events.createIndex({ resourceType: 1, _id: 1 });
     await this.#events.createIndex({ resourceType: 1, resourceId: 1, _id: 1 });
   }
@@ -106,6 +109,6 @@ export class AuditLogStore {
       ...(resourceId === undefined ? {} : { resourceId }),
       ...(Object.keys(ids).length === 0 ? {} : { _id: ids }),
     };
-    return await callMongo(() => this.#events.find(filter).sort({ _id: -1 }).limit(limit).toArray());
+    return await callMongo(() => this.#events.find(filter, limits).sort({ _id: -1 }).limit(limit).toArray());
   }
 }

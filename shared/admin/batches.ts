@@ -7,8 +7,8 @@ import { presentBatch } from '../work/batches/present-batch.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { noLongerExists } from './describe-batch.ts';
-import { findOwner } from './find-owner.ts';
-import type { OwnedId } from './latest-members.ts';
+import { findOwner, searchOwner } from './find-owner.ts';
+import type { OwnedId } from './list-place.ts';
 import { retryBatch, type RetryBatchDeps } from './retry-batch.ts';
 
 /** An id of a batch, as the API shows it. */
@@ -16,12 +16,22 @@ const batchId = /^batch_[0-9a-f]{32}$/;
 
 export const isBatchId = (text: string): boolean => batchId.test(text);
 
-/** Finds the account of a batch. Takes about a second per 50 000 accounts. @returns null if there is no such batch */
+/** Finds the account of a batch. See `findOwner`. @returns null if there is no such batch */
 export async function findBatchOwner(
+  { redis }: Pick<AdminDeps, 'redis'>,
+  id: string,
+): Promise<OwnedId | null> {
+  const accountId = isBatchId(id) ? await findOwner(redis, id) : null;
+  return accountId === null ? null : { accountId, id };
+}
+
+/** Finds the account of a batch, for commands. See `searchOwner`. @returns null if there is no such batch */
+export async function searchBatchOwner(
   deps: Pick<AdminDeps, 'redis' | 'accounts'>,
   id: string,
 ): Promise<OwnedId | null> {
-  const accountId = isBatchId(id) ? await findOwner(deps, (account) => redisKeys.batch(account, id)) : null;
+  const keyOf = (account: string): string => redisKeys.batch(account, id);
+  const accountId = isBatchId(id) ? await searchOwner(deps, id, keyOf) : null;
   return accountId === null ? null : { accountId, id };
 }
 

@@ -7,18 +7,26 @@ import { JobTurns } from '../work/jobs/job-turns-store.ts';
 import { sendControl } from '../work/replies/worker-control.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { findOwner } from './find-owner.ts';
-import type { OwnedId } from './latest-members.ts';
-import { readPages, takePage, type Page, type PageRequest } from './page.ts';
+import { findOwner, searchOwner } from './find-owner.ts';
+import { listAfter } from './list-after-script.ts';
+import { formatPlace, type ListPlace, type OwnedId } from './list-place.ts';
+import type { Page } from './page.ts';
 
 type Deps = Pick<AdminDeps, 'redis' | 'accounts'>;
 
 /** The id of a request. */
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Finds the account of a job. Takes about a second per 50 000 accounts. @returns null if there is no such job */
-export async function findJobOwner(deps: Deps, id: string): Promise<OwnedId | null> {
-  const accountId = jobId.test(id) ? await findOwner(deps, (account) => redisKeys.job(account, id)) : null;
+/** Finds the account of a job. See `findOwner`. @returns null if there is no such job */
+export async function findJobOwner({ redis }: Pick<Deps, 'redis'>, id: string): Promise<OwnedId | null> {
+  const accountId = jobId.test(id) ? await findOwner(redis, id) : null;
+  return accountId === null ? null : { accountId, id };
+}
+
+/** Finds the account of a job, for commands. See `searchOwner`. @returns null if there is no such job */
+export async function searchJobOwner(deps: Deps, id: string): Promise<OwnedId | null> {
+  const keyOf = (account: string): string => redisKeys.job(account, id);
+  const accountId = jobId.test(id) ? await searchOwner(deps, id, keyOf) : null;
   return accountId === null ? null : { accountId, id };
 }
 
@@ -28,24 +36,25 @@ export async function showJob({ redis }: Pick<Deps, 'redis'>, { accountId, id }:
   return found === null ? null : describeJob(found);
 }
 
-/** Jobs of an account that are read together. */
-const pageSize = 100;
-
-/** Lists the jobs of an account, newest first. */
+/** Lists the jobs of an account, newest first. A page reads only its own jobs. */
 export async function listJobs(
   { redis }: Pick<Deps, 'redis'>,
   accountId: string,
-  request: PageRequest,
+  { limit, after }: { readonly limit: number; readonly after: ListPlace | null },
 ): Promise<Page<DescribedJob>> {
-  const store = new JobStore(redis);
-  let page = 0;
-  const jobs = readPages(async () => {
-    page += 1;
-    const { jobs: rows } = await store.list(accountId, null, { page, pageSize });
-    return { rows, hasMore: rows.length === pageSize, lastId: rows.at(-1)?.job.id ?? null };
-  });
-  const taken = await takePage(jobs, request, ({ job }) => job.id);
-  return { ...taken, rows: taken.rows.map(describeJob) };
+  const position = after === null ? null : { score: after.atMs, member: after.id };
+  const found = await listAfter(redis, redisKeys.jobsList(accountId, 'all'), position, limit + 1);
+  const listed = found.slice(0, limit);
+  const last = listed.at(-1);
+  const jobs = await new JobStore(redis).findMany(
+    accountId,
+    listed.map(({ member }) => member),
+  );
+  return {
+    rows: jobs.map(describeJob),
+    hasMore: found.length > limit,
+    lastId: last === undefined ? null : formatPlace({ accountId, id: last.member, atMs: last.score }),
+  };
 }
 
 /** Cancels a job as its owner would. A job that has ended is not changed. */

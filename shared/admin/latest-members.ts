@@ -1,36 +1,44 @@
-import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { listAfter } from './list-after-script.ts';
+import { comparePlaces, type ListPlace } from './list-place.ts';
 
-/** Page size for each shard's list and for records. */
-const pageSize = 100;
+/** Members that are read together from each list. */
+const defaultPageSize = 100;
 
-/** A member of a shard's sorted set of jobs or batches. */
-interface ListedMember {
-  /** The account's id, a space, and the id of the job or batch. */
-  readonly member: string;
-  readonly score: number;
+/** A sorted set of jobs or batches: score → time (ms). */
+export interface MemberList {
+  readonly key: string;
+  /** Whose list it is: its members are ids. Null for a list of a shard, whose members are `account id`. */
+  readonly accountId: string | null;
 }
 
-/** Identifies a job or a batch. */
-export interface OwnedId {
-  readonly accountId: string;
-  readonly id: string;
+const memberOf = ({ accountId: owner }: MemberList, { accountId, id }: ListPlace): string =>
+  owner === null ? `${accountId} ${id}` : id;
+
+function placeOf({ accountId: owner }: MemberList, member: string, atMs: number): ListPlace {
+  const [accountId, id] = owner === null ? (member.split(' ') as [string, string]) : [owner, member];
+  return { accountId, id, atMs };
 }
 
-/** Reads the sorted set of one shard, highest score first, one page at a time. */
-class ShardMembers {
+/** Reads one list, highest score first, one page at a time. */
+class ListReader {
   readonly #redis: RedisClient;
-  readonly #key: string;
-  #page: ListedMember[] = [];
-  #maxScore = '+inf';
+  readonly #list: MemberList;
+  readonly #pageSize: number;
+  #page: ListPlace[] = [];
+  #after: ListPlace | null;
+  #isAtEnd = false;
 
-  constructor(redis: RedisClient, key: string) {
+  constructor(redis: RedisClient, list: MemberList, after: ListPlace | null, pageSize: number) {
     this.#redis = redis;
-    this.#key = key;
+    this.#list = list;
+    this.#after = after;
+    this.#pageSize = pageSize;
   }
 
   /** Returns null if there are no more. */
-  async peek(): Promise<ListedMember | null> {
-    if (this.#page.length === 0) this.#page = await this.#readPage();
+  async peek(): Promise<ListPlace | null> {
+    if (this.#page.length === 0 && !this.#isAtEnd) await this.#readPage();
     return this.#page.at(-1) ?? null;
   }
 
@@ -38,66 +46,49 @@ class ShardMembers {
     this.#page.pop();
   }
 
-  /**
-   * Reads the next page, lowest score first. A page includes all members with its lowest score, so that the next page
-   * starts below it.
-   */
-  async #readPage(): Promise<ListedMember[]> {
-    const read = async (minScore: string, ...limit: ['LIMIT', 0, number] | []): Promise<string[]> =>
-      await callRedis(() =>
-        this.#redis.zrange(
-          this.#key,
-          this.#maxScore,
-          minScore,
-          'BYSCORE',
-          'REV',
-          ...(limit as []),
-          'WITHSCORES',
-        ),
-      );
-    const last = (await read('-inf', 'LIMIT', 0, pageSize)).at(-1);
-    if (last === undefined) return [];
-    const listed = await read(last);
-    this.#maxScore = `(${last}`;
-    const page: ListedMember[] = [];
-    for (let i = 0; i + 1 < listed.length; i += 2) {
-      page.push({ member: listed[i]!, score: Number(listed[i + 1]) });
-    }
-    return page.toReversed();
+  /** The page is kept lowest score first. */
+  async #readPage(): Promise<void> {
+    const after = this.#after;
+    const position = after === null ? null : { score: after.atMs, member: memberOf(this.#list, after) };
+    const listed = await listAfter(this.#redis, this.#list.key, position, this.#pageSize);
+    this.#page = listed.map(({ member, score }) => placeOf(this.#list, member, score)).toReversed();
+    this.#after = this.#page[0] ?? after;
+    this.#isAtEnd = listed.length < this.#pageSize;
   }
 }
 
 /**
- * Yields the members of the shards' sorted sets together, highest score first, one page at a time. Memory does not grow
- * with their number. Members that are added or removed during the read do not affect the others.
+ * Yields the members of several lists together, highest score first, one page at a time. Memory does not grow with their
+ * number. Members that are added or removed during the read do not affect the others.
+ * @param after where to begin; null for the beginning
  */
 export async function* readLatestMembers(
   redis: RedisClient,
-  keys: readonly string[],
-): AsyncGenerator<readonly OwnedId[]> {
-  const shards = keys.map((key) => new ShardMembers(redis, key));
+  lists: readonly MemberList[],
+  after: ListPlace | null = null,
+  pageSize = defaultPageSize,
+): AsyncGenerator<readonly ListPlace[]> {
+  const readers = lists.map((list) => new ListReader(redis, list, after, pageSize));
   for (;;) {
-    const members = await takeLatest(shards);
-    if (members.length === 0) return;
-    yield members.map((member) => {
-      const [accountId, id] = member.split(' ') as [string, string];
-      return { accountId, id };
-    });
+    const places = await takeLatest(readers, pageSize);
+    if (places.length === 0) return;
+    yield places;
   }
 }
 
-/** Takes at most one page across all shards. An empty page means that there are no more. */
-async function takeLatest(shards: readonly ShardMembers[]): Promise<string[]> {
-  const members: string[] = [];
-  while (members.length < pageSize) {
-    const heads = await Promise.all(shards.map(async (shard) => ({ shard, head: await shard.peek() })));
-    let latest: { readonly shard: ShardMembers; readonly head: ListedMember } | null = null;
-    for (const { shard, head } of heads) {
-      if (head !== null && (latest === null || head.score > latest.head.score)) latest = { shard, head };
+/** Takes at most one page across all lists. An empty page means that there are no more. */
+async function takeLatest(readers: readonly ListReader[], pageSize: number): Promise<ListPlace[]> {
+  const places: ListPlace[] = [];
+  while (places.length < pageSize) {
+    const heads = await Promise.all(readers.map(async (reader) => ({ reader, head: await reader.peek() })));
+    let latest: { readonly reader: ListReader; readonly head: ListPlace } | null = null;
+    for (const { reader, head } of heads) {
+      if (head !== null && (latest === null || comparePlaces(head, latest.head) < 0))
+        latest = { reader, head };
     }
     if (latest === null) break;
-    members.push(latest.head.member);
-    latest.shard.drop();
+    places.push(latest.head);
+    latest.reader.drop();
   }
-  return members;
+  return places;
 }

@@ -2,96 +2,142 @@ import { hasBatchEnded, type BatchRecord, type BatchStatus } from '../work/batch
 import { BatchStore } from '../work/batches/batch-store.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
-import { readLatestMembers, type OwnedId } from './latest-members.ts';
+import { readLatestMembers } from './latest-members.ts';
+import { comparePlaces, formatPlace, type ListPlace } from './list-place.ts';
+import type { Page } from './page.ts';
 
-/** Batches of an account that are read together. */
+export interface BatchFilter {
+  /** Only of this account; null for all. */
+  readonly accountId: string | null;
+  /** Only with this status; null for those that have not ended. */
+  readonly status: BatchStatus | null;
+}
+
+/** Batches that are read together. */
 const pageSize = 100;
+/** Accounts whose lists are read together. */
+const accountsPerRead = 100;
+/** Records that are read for one page. A list of one status may have fewer batches among them than a page has. */
+const maxRead = 1_000;
+
+/** Yields batches, newest first. Ended ones of all accounts are in the order of their ends, latest first. */
+export async function* readBatches(redis: RedisClient, filter: BatchFilter): AsyncGenerator<BatchRecord> {
+  for await (const { batch } of readFrom(redis, filter, null, pageSize))
+    if (batch !== null && isWanted(batch, filter)) yield batch;
+}
 
 /**
- * Yields batches, newest first. Ended ones of all accounts are in the order of their ends, latest first.
- * @param accountId of one account; null for all
- * @param status only batches with it; null for those that have not ended
+ * Lists batches in the order of `readBatches`. A page reads the records of its own batches, and of those among them that
+ * have another status: at most 1 000, after which it ends with fewer batches than it may have.
  */
-export async function* readBatches(
+export async function listBatches(
   redis: RedisClient,
-  accountId: string | null,
-  status: BatchStatus | null,
-): AsyncGenerator<BatchRecord> {
-  const isWanted = (batch: BatchRecord): boolean =>
-    status === null ? !hasBatchEnded(batch) : batch.status === status;
-  for await (const batch of readAll(redis, accountId, status)) if (isWanted(batch)) yield batch;
+  filter: BatchFilter,
+  { limit, after }: { readonly limit: number; readonly after: ListPlace | null },
+): Promise<Page<BatchRecord>> {
+  const rows: BatchRecord[] = [];
+  let last: ListPlace | null = null;
+  let read = 0;
+  for await (const { place, batch } of readFrom(redis, filter, after, limit + 1)) {
+    read += 1;
+    const isRow = batch !== null && isWanted(batch, filter);
+    const isFull = rows.length === limit;
+    if (isRow && !isFull) rows.push(batch);
+    if (!isFull) last = place;
+    if ((isRow && isFull) || read === maxRead)
+      return { rows, hasMore: true, lastId: last === null ? null : formatPlace(last) };
+  }
+  return { rows, hasMore: false, lastId: last === null ? null : formatPlace(last) };
 }
 
-function readAll(redis: RedisClient, accountId: string | null, status: BatchStatus | null) {
-  if (accountId !== null) return readOfAccount(redis, accountId);
-  const hasEnded = status !== null && hasBatchEnded({ status });
-  return hasEnded ? readEnded(redis) : readUnfinished(redis);
+const isWanted = (batch: BatchRecord, { status }: BatchFilter): boolean =>
+  status === null ? !hasBatchEnded(batch) : batch.status === status;
+
+interface ListedBatch {
+  readonly place: ListPlace;
+  /** Null if it was deleted meanwhile. */
+  readonly batch: BatchRecord | null;
 }
 
-async function* readOfAccount(redis: RedisClient, accountId: string): AsyncGenerator<BatchRecord> {
+/** Yields the batches of a list after a place, also those that are not wanted. */
+async function* readFrom(
+  redis: RedisClient,
+  filter: BatchFilter,
+  after: ListPlace | null,
+  size: number,
+): AsyncGenerator<ListedBatch> {
   const store = new BatchStore(redis);
-  let after: string | null = null;
-  do {
-    const page: readonly BatchRecord[] = await store.list(accountId, after, pageSize);
-    yield* page;
-    after = page.length < pageSize ? null : page.at(-1)!.id;
-  } while (after !== null);
+  for await (const places of readPlaces(redis, filter, after, size)) {
+    const found = await Promise.all(places.map(({ accountId, id }) => store.find(accountId, id)));
+    for (const [i, place] of places.entries()) yield { place, batch: found[i]! };
+  }
+}
+
+async function* readPlaces(
+  redis: RedisClient,
+  { accountId, status }: BatchFilter,
+  after: ListPlace | null,
+  size: number,
+): AsyncGenerator<readonly ListPlace[]> {
+  if (status !== null && hasBatchEnded({ status })) {
+    const lists =
+      accountId === null
+        ? shards.map((shard) => ({ key: redisKeys.batchesEnded(shard), accountId }))
+        : [{ key: redisKeys.batchesOfAccount(accountId), accountId }];
+    yield* readLatestMembers(redis, lists, after, size);
+    return;
+  }
+  const open = await findOpen(redis, accountId === null ? await findAccounts(redis) : [accountId]);
+  const rest = after === null ? open : open.filter((place) => comparePlaces(place, after) > 0);
+  for (let from = 0; from < rest.length; from += size) yield rest.slice(from, from + size);
 }
 
 const shards = Array.from({ length: shardCount }, (_, shard) => shard);
 
-async function* readEnded(redis: RedisClient): AsyncGenerator<BatchRecord> {
-  const store = new BatchStore(redis);
-  const keys = shards.map((shard) => redisKeys.batchesEnded(shard));
-  for await (const page of readLatestMembers(redis, keys)) yield* await findAll(store, page);
-}
-
-async function findAll(store: BatchStore, batches: readonly OwnedId[]): Promise<BatchRecord[]> {
-  const found = await Promise.all(batches.map(({ accountId, id }) => store.find(accountId, id)));
-  return found.filter((batch) => batch !== null);
-}
-
 /** An account has few unfinished batches, so their ids are sorted in memory. */
-async function* readUnfinished(redis: RedisClient): AsyncGenerator<BatchRecord> {
-  const store = new BatchStore(redis);
-  const open: (OwnedId & { readonly createdAtMs: number })[] = [];
-  for (const accountId of await findAccounts(redis)) {
-    const listed = await callRedis(() =>
-      redis.zrange(redisKeys.batchesOpen(accountId), '0', '-1', 'WITHSCORES'),
+async function findOpen(redis: RedisClient, accountIds: readonly string[]): Promise<ListPlace[]> {
+  const open: ListPlace[] = [];
+  for (let from = 0; from < accountIds.length; from += accountsPerRead) {
+    const accounts = accountIds.slice(from, from + accountsPerRead);
+    const lists = await Promise.all(
+      accounts.map((accountId) =>
+        callRedis(() => redis.zrange(redisKeys.batchesOpen(accountId), '0', '-1', 'WITHSCORES')),
+      ),
     );
-    for (let i = 0; i + 1 < listed.length; i += 2)
-      open.push({ accountId, id: listed[i]!, createdAtMs: Number(listed[i + 1]) });
+    for (const [i, listed] of lists.entries())
+      for (let at = 0; at + 1 < listed.length; at += 2)
+        open.push({ accountId: accounts[i]!, id: listed[at]!, atMs: Number(listed[at + 1]) });
   }
-  open.sort((one, other) => other.createdAtMs - one.createdAtMs);
-  for (let from = 0; from < open.length; from += pageSize)
-    yield* await findAll(store, open.slice(from, from + pageSize));
+  return open.toSorted(comparePlaces);
 }
 
 /**
  * Finds the accounts with unfinished batches. A batch has a window until it is stopped; from then on its lines are with a
  * worker, or wait for one.
  */
-async function findAccounts(redis: RedisClient): Promise<ReadonlySet<string>> {
+async function findAccounts(redis: RedisClient): Promise<readonly string[]> {
   const accounts = new Set<string>();
   const add = (member: string): void => {
     accounts.add(member.slice(0, member.indexOf(' ')));
   };
-  for (const shard of shards) {
-    for (const key of [redisKeys.batchWindows(shard), redisKeys.batchLeases(shard)]) {
+  await Promise.all(
+    shards.map(async (shard) => {
+      for (const key of [redisKeys.batchWindows(shard), redisKeys.batchLeases(shard)]) {
+        let cursor = '0';
+        do {
+          const [next, pairs] = await callRedis(() => redis.zscan(key, cursor, 'COUNT', 1_000));
+          for (let i = 0; i < pairs.length; i += 2) add(pairs[i]!);
+          cursor = next;
+        } while (cursor !== '0');
+      }
       let cursor = '0';
       do {
-        const [next, pairs] = await callRedis(() => redis.zscan(key, cursor, 'COUNT', 1_000));
-        for (let i = 0; i < pairs.length; i += 2) add(pairs[i]!);
+        const key = redisKeys.batchLines(shard);
+        const [next, members] = await callRedis(() => redis.sscan(key, cursor, 'COUNT', 1_000));
+        for (const member of members) add(member);
         cursor = next;
       } while (cursor !== '0');
-    }
-    let cursor = '0';
-    do {
-      const key = redisKeys.batchLines(shard);
-      const [next, members] = await callRedis(() => redis.sscan(key, cursor, 'COUNT', 1_000));
-      for (const member of members) add(member);
-      cursor = next;
-    } while (cursor !== '0');
-  }
-  return accounts;
+    }),
+  );
+  return [...accounts];
 }

@@ -31,13 +31,28 @@ function findMargin({ costedRequests, costedNano, vendorCostNano }: SpendRow) {
 
 const formatNullable = (nano: bigint | null): string | null => (nano === null ? null : formatRub(nano));
 
-/** Yields the lines of a CSV file. Money is exact. */
+/** Yields a JSON object, in a piece for each page, which may be empty. */
+export async function* writeSpendJson(pages: AsyncIterable<readonly SpendRow[]>): AsyncGenerator<string> {
+  let text = '{"data":[';
+  let separator = '';
+  for await (const rows of pages) {
+    for (const row of rows) {
+      text += separator + JSON.stringify(presentSpend(row));
+      separator = ',';
+    }
+    yield text;
+    text = '';
+  }
+  yield `${text}]}`;
+}
+
+/** Yields a CSV file, in a piece for each page, which may be empty. Money is exact. */
 export async function* writeSpendCsv(
-  rows: AsyncIterable<SpendRow>,
+  pages: AsyncIterable<readonly SpendRow[]>,
   by: ReadonlySet<SpendDimension>,
 ): AsyncGenerator<string> {
   const dimensions = spendDimensions.filter((name) => by.has(name));
-  yield writeCsvRow([
+  let text = writeCsvRow([
     ...dimensions,
     'requests',
     'failures',
@@ -50,20 +65,27 @@ export async function* writeSpendCsv(
     'margin',
     'costed_requests',
   ]);
-  for await (const row of rows) {
-    const { vendorCostNano, marginNano } = findMargin(row);
-    yield writeCsvRow([
-      ...dimensions.map((name) => row[name]),
-      row.requests,
-      row.failures,
-      row.freeRequests,
-      row.promptTokens,
-      row.cacheReadTokens,
-      row.completionTokens,
-      formatRub(row.costNano),
-      formatNullable(vendorCostNano),
-      formatNullable(marginNano),
-      row.costedRequests,
-    ]);
+  for await (const rows of pages) {
+    for (const row of rows) text += writeRow(row, dimensions);
+    yield text;
+    text = '';
   }
+  yield text;
+}
+
+function writeRow(row: SpendRow, dimensions: readonly SpendDimension[]): string {
+  const { vendorCostNano, marginNano } = findMargin(row);
+  return writeCsvRow([
+    ...dimensions.map((name) => row[name]),
+    row.requests,
+    row.failures,
+    row.freeRequests,
+    row.promptTokens,
+    row.cacheReadTokens,
+    row.completionTokens,
+    formatRub(row.costNano),
+    formatNullable(vendorCostNano),
+    formatNullable(marginNano),
+    row.costedRequests,
+  ]);
 }

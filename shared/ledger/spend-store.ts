@@ -1,6 +1,11 @@
 // decision 0097
 import type mongoose from 'mongoose';
-import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import {
+  callMongo,
+  type Collection,
+  type Database,
+  type FindCursor,
+} from '../platform/storage/mongo-client.ts';
 import type { SumsDocument } from './add-to-sums.ts';
 import { sumSpend, type SpendDimension, type SpendRow, type SpendSums } from './sum-spend.ts';
 
@@ -35,6 +40,11 @@ export const allModels = '';
 
 /** Accounts whose sums are read together. */
 const accountsPerRead = 200;
+/** MongoDB aborts a read that takes longer. One read has several batches. */
+const limits = { maxTimeMS: 5_000, batchSize: 1_000 };
+
+/** Runs one read of the store, such as in a turn of the caller. It may fail, which ends the reading. */
+export type RunRead = <T>(read: () => Promise<T>) => Promise<T>;
 
 /**
  * The daily sums of requests. Those of accounts are also kept without the account, so that sums over all accounts are
@@ -58,17 +68,28 @@ export class SpendStore {
   }
 
   /**
-   * Yields sums by some of account, day and model, in the order of these three. Holds at most one row per model in
-   * memory, and a read of MongoDB.
+   * Yields sums by some of account, day and model, in the order of these three: the rows of one read after the other,
+   * which may be none. Holds at most one row per model in memory, and a read of MongoDB.
+   * @throws AppError `service_unavailable`; whatever `runRead` throws
    */
-  async *read(filter: SpendFilter, by: ReadonlySet<SpendDimension>): AsyncGenerator<SpendRow> {
-    const documents =
+  async *readPages(
+    filter: SpendFilter,
+    by: ReadonlySet<SpendDimension>,
+    runRead: RunRead = (read) => read(),
+  ): AsyncGenerator<SpendRow[]> {
+    const run: RunRead = (read) => runRead(() => callMongo(read));
+    const pages =
       filter.accountId === undefined && by.has('account')
-        ? this.#readAllAccounts(filter)
+        ? this.#readAllAccounts(filter, run)
         : filter.accountId === undefined
-          ? this.#readModels(filter, by)
-          : this.#readAccount(filter, filter.accountId);
-    yield* sumSpend(documents, by);
+          ? readBatches(this.#findOfModels(filter, by), run)
+          : readBatches(this.#findOfAccount(filter, filter.accountId), run);
+    yield* sumSpend(pages, by);
+  }
+
+  /** Like `readPages`, one row after the other. */
+  async *read(filter: SpendFilter, by: ReadonlySet<SpendDimension>): AsyncGenerator<SpendRow> {
+    for await (const rows of this.readPages(filter, by)) yield* rows;
   }
 
   /** Sums everything that the filter selects. */
@@ -77,43 +98,56 @@ export class SpendStore {
     return null;
   }
 
-  async *#readAccount({ model, since, until }: SpendFilter, accountId: string): AsyncGenerator<StoredSpend> {
+  #findOfAccount({ model, since, until }: SpendFilter, accountId: string): FindCursor<StoredSpend> {
     const within = { day: { $gte: since, $lte: until }, ...(model !== undefined && { model }) };
-    yield* this.ofAccounts.find({ accountId, ...within }).sort({ day: 1, model: 1 });
+    return this.ofAccounts.find({ accountId, ...within }, limits).sort({ day: 1, model: 1 });
   }
 
   /** Sums over all accounts, by day. */
-  async *#readModels(
+  #findOfModels(
     { model, since, until }: SpendFilter,
     by: ReadonlySet<SpendDimension>,
-  ): AsyncGenerator<StoredSpend> {
+  ): FindCursor<StoredSpend> {
     const day = { $gte: since, $lte: until };
-    yield* model === undefined && by.has('model')
-      ? this.ofModels.find({ day, model: { $gt: allModels } }).sort({ day: 1, model: 1 })
-      : this.ofModels.find({ model: model ?? allModels, day }).sort({ day: 1 });
+    return model === undefined && by.has('model')
+      ? this.ofModels.find({ day, model: { $gt: allModels } }, limits).sort({ day: 1, model: 1 })
+      : this.ofModels.find({ model: model ?? allModels, day }, limits).sort({ day: 1 });
   }
 
-  /** Sums of all accounts, one account after the other. */
-  async *#readAllAccounts({ model, since, until }: SpendFilter): AsyncGenerator<StoredSpend> {
+  /** Sums of all accounts, one account after the other. Accounts without sums give empty pages. */
+  async *#readAllAccounts({ model, since, until }: SpendFilter, run: RunRead): AsyncGenerator<StoredSpend[]> {
     const within = { day: { $gte: since, $lte: until }, ...(model !== undefined && { model }) };
     let last = '';
     for (;;) {
-      const ids = await this.#readAccountIds(last);
+      const ids = await run(() => this.#readAccountIds(last));
       if (ids.length === 0) return;
       last = ids.at(-1)!;
       const filter: mongoose.mongo.Filter<AccountSpendDocument> = { accountId: { $in: ids }, ...within };
-      yield* this.ofAccounts.find(filter).sort({ accountId: 1, day: 1, model: 1 });
+      let isEmpty = true;
+      const cursor = this.ofAccounts.find(filter, limits).sort({ accountId: 1, day: 1, model: 1 });
+      for await (const page of readBatches(cursor, run)) {
+        isEmpty = false;
+        yield page;
+      }
+      if (isEmpty) yield [];
     }
   }
 
   async #readAccountIds(after: string): Promise<string[]> {
-    const found = await callMongo(() =>
-      this.#accounts
-        .find({ _id: { $gt: after } }, { projection: { _id: 1 } })
-        .sort({ _id: 1 })
-        .limit(accountsPerRead)
-        .toArray(),
-    );
+    const found = await this.#accounts
+      .find({ _id: { $gt: after } }, { projection: { _id: 1 }, maxTimeMS: limits.maxTimeMS })
+      .sort({ _id: 1 })
+      .limit(accountsPerRead)
+      .toArray();
     return found.map(({ _id }) => _id);
+  }
+}
+
+/** Yields what a cursor finds, as MongoDB sends it. */
+async function* readBatches<T>(cursor: FindCursor<T>, run: RunRead): AsyncGenerator<T[]> {
+  try {
+    while (await run(() => cursor.hasNext())) yield cursor.readBufferedDocuments();
+  } finally {
+    await cursor.close();
   }
 }

@@ -35,6 +35,8 @@ export const spendSums = [
 export const spendDimensions = ['account', 'model', 'day'] as const;
 /** How many days are summed unless a request says it. */
 export const defaultSpendDays = 30;
+/** The longest span of a request to the API. */
+export const maxSpendDays = 366;
 export type SpendDimension = (typeof spendDimensions)[number];
 
 /** Sums by some dimensions. The others are null. */
@@ -49,12 +51,13 @@ type Sums = { -readonly [K in keyof SpendSums]: SpendSums[K] };
 
 /**
  * Sums documents by some dimensions. Holds the sums of one account and day, so at most one row per model.
- * @param documents in the order of account and day, of those that are dimensions
+ * @param pages documents in the order of account and day, of those that are dimensions
+ * @returns for each page the rows that it completes, which may be none; then the last rows
  */
 export async function* sumSpend(
-  documents: AsyncIterable<Summed>,
+  pages: AsyncIterable<readonly Summed[]>,
   by: ReadonlySet<SpendDimension>,
-): AsyncGenerator<SpendRow> {
+): AsyncGenerator<SpendRow[]> {
   let current: Pick<SpendRow, 'account' | 'day'> | null = null;
   let byModel = new Map<string | null, Sums>();
   const takeRows = (): SpendRow[] => {
@@ -62,19 +65,23 @@ export async function* sumSpend(
     byModel = new Map();
     return current === null ? [] : rows.map(([model, sums]) => ({ ...current!, model, ...sums }));
   };
-  for await (const document of documents) {
-    const account = by.has('account') ? (document.accountId ?? null) : null;
-    const day = by.has('day') ? document.day : null;
-    if (current === null || current.account !== account || current.day !== day) {
-      yield* takeRows();
-      current = { account, day };
+  for await (const page of pages) {
+    const complete: SpendRow[] = [];
+    for (const document of page) {
+      const account = by.has('account') ? (document.accountId ?? null) : null;
+      const day = by.has('day') ? document.day : null;
+      if (current === null || current.account !== account || current.day !== day) {
+        complete.push(...takeRows());
+        current = { account, day };
+      }
+      const model = by.has('model') ? document.model : null;
+      const sums = byModel.get(model);
+      if (sums === undefined) byModel.set(model, pickSums(document));
+      else add(sums, pickSums(document));
     }
-    const model = by.has('model') ? document.model : null;
-    const sums = byModel.get(model);
-    if (sums === undefined) byModel.set(model, pickSums(document));
-    else add(sums, pickSums(document));
+    yield complete;
   }
-  yield* takeRows();
+  yield takeRows();
 }
 
 /** Incrementing past 32 bits turns a count into an int64 in MongoDB, which is read as a bigint. */

@@ -12,5 +12,6 @@ for _, member in ipairs(due) do
   redis.call('ZREM', ended, member)
   redis.call('ZREM', prefix .. 'batches:' .. accountId, id)
   redis.call('UNLINK', batchOf(accountId, id))
+  redis.call('HDEL', prefix .. 'job-owners', id)
 end
 return #due

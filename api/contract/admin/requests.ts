@@ -143,7 +143,7 @@ export const getSpend = defineOperation({
     since: Type.Optional(
       Type.String({
         format: 'date',
-        description: 'First day, in UTC. By default 30 days are summed.',
+        description: 'First day, in UTC. By default 30 days are summed, at most 366.',
       }),
     ),
     until: Type.Optional(Type.String({ format: 'date', description: 'Last day, in UTC; by default today.' })),

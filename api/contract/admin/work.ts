@@ -122,13 +122,14 @@ const job = {
 const jobPath = Type.Object({
   job_id: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the job.' }),
 });
-/** Without an account, all accounts are searched. */
+/** Without an account, all shards are asked for it. */
 const ownerQuery = Type.Object({
   account: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 100,
-      description: 'The id of its account, if you know it: finding it takes a second per 50 000 accounts.',
+      description:
+        'The id of its account, which is otherwise looked up. Needed for one that was created before the gateway noted accounts.',
     }),
   ),
 });
@@ -150,7 +151,7 @@ export const listAdminJobs = defineOperation({
   errors: ['not_found'],
   example: {
     query: { account: accountId, limit: 20 },
-    response: { data: [job], has_more: false, last_id: jobId },
+    response: { data: [job], has_more: false, last_id: `1795252504000:${accountId}:${jobId}` },
   },
 });
 
@@ -260,7 +261,8 @@ export const listAdminBatches = defineOperation({
   tag: 'Admin',
   summary: 'List batches',
   description:
-    'Those that have not ended, newest first; with `status` those with one status, ended ones included.',
+    'Those that have not ended, newest first; with `status` those with one status, ended ones included. A page reads at most ' +
+    '1 000 batches, so one of a rare status may have fewer than `limit`, or none, and `has_more` all the same.',
   method: 'get',
   path: '/admin/batches',
   auth: 'admin',
@@ -274,7 +276,10 @@ export const listAdminBatches = defineOperation({
   }),
   response: PageOfAdmin(AdminBatchRow),
   errors: ['not_found'],
-  example: { query: { limit: 20 }, response: { data: [row], has_more: false, last_id: batchId } },
+  example: {
+    query: { limit: 20 },
+    response: { data: [row], has_more: false, last_id: `1795252504000:${accountId}:${batchId}` },
+  },
 });
 
 export const getAdminBatch = defineOperation({

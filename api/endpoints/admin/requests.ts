@@ -1,13 +1,13 @@
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { addDays, readBound, toDay } from '../../../shared/ledger/days.ts';
 import { presentExpiredRequest, presentRequest } from '../../../shared/ledger/present-request.ts';
-import { presentSpend, writeSpendCsv } from '../../../shared/ledger/present-spend.ts';
+import { writeSpendCsv, writeSpendJson } from '../../../shared/ledger/present-spend.ts';
 import {
   RequestListStore,
   UnknownPosition,
   type RequestCount,
 } from '../../../shared/ledger/request-list-store.ts';
-import { defaultSpendDays, type SpendDimension, type SpendRow } from '../../../shared/ledger/sum-spend.ts';
+import { defaultSpendDays, maxSpendDays, type SpendDimension } from '../../../shared/ledger/sum-spend.ts';
 import { operations } from '../../contract/operations.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import { sendText } from '../../responses/send-text.ts';
@@ -67,23 +67,21 @@ export const getSpend = defineAdminEndpoint(operations.getSpend, (services) => a
   const { account: accountId, model, by, until = toDay(new Date()) } = context.state.query;
   const { since = addDays(until, 1 - defaultSpendDays) } = context.state.query;
   if (since > until) throw invalidField(['query', 'since'], `must not be after until, ${until}`);
+  const firstDay = addDays(until, 1 - maxSpendDays);
+  if (since < firstDay)
+    throw invalidField(
+      ['query', 'since'],
+      `must be ${firstDay} or later, because one call sums at most ${maxSpendDays} days. Until is ${until}`,
+    );
   const dimensions = new Set(by.split(',') as SpendDimension[]);
-  const rows = services.ledger.spend.read({ accountId, model, since, until }, dimensions);
+  // Each read has its own turn and time limit, and none begins once the caller has disconnected.
+  const pages = services.ledger.spend.readPages({ accountId, model, since, until }, dimensions, (read) =>
+    readFromDatabase(services, context, 'list', read),
+  );
   const isCsv = context.accepts('application/json', 'text/csv') === 'text/csv';
-  // Its first rows are read in a turn. How long the rest takes depends on the client.
   await sendText(context, {
     type: isCsv ? 'text/csv; charset=utf-8' : 'application/json',
-    pieces: isCsv ? writeSpendCsv(rows, dimensions) : writeSpendJson(rows),
-    open: (read) => readFromDatabase(services, context, 'list', read),
+    pieces: isCsv ? writeSpendCsv(pages, dimensions) : writeSpendJson(pages),
   });
   return null;
 });
-
-async function* writeSpendJson(rows: AsyncIterable<SpendRow>): AsyncGenerator<string> {
-  let separator = '{"data":[';
-  for await (const row of rows) {
-    yield separator + JSON.stringify(presentSpend(row));
-    separator = ',';
-  }
-  yield separator === ',' ? ']}' : '{"data":[]}';
-}

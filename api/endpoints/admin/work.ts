@@ -7,16 +7,16 @@ import {
 } from '../../../shared/admin/batches.ts';
 import { describeBatch } from '../../../shared/admin/describe-batch.ts';
 import { cancelJob, findJobOwner, listJobs, showJob } from '../../../shared/admin/jobs.ts';
-import type { OwnedId } from '../../../shared/admin/latest-members.ts';
-import { takePage } from '../../../shared/admin/page.ts';
+import { readPlace, type ListPlace, type OwnedId } from '../../../shared/admin/list-place.ts';
 import { describeQueues, drainQueue as drainInStores } from '../../../shared/admin/queues.ts';
-import { readBatches } from '../../../shared/admin/read-batches.ts';
-import { AppError } from '../../../shared/contract/errors.ts';
+import { listBatches } from '../../../shared/admin/read-batches.ts';
+import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
 import { readerOf, readFromDatabase, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { noSuchAccount } from './accounts.ts';
-import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
+import type { ApiContext } from '../../http/request/context.ts';
+import { defineAdminEndpoint, presentPage, trailOf } from './define-admin-endpoint.ts';
 
 export const listQueues = defineAdminEndpoint(
   operations.listQueues,
@@ -49,18 +49,39 @@ const noSuchJob = (): AppError =>
       'There is no such job. Jobs are kept for 24 hours after they end; requests without "Prefer: respond-async" are not jobs.',
   });
 
+/** @throws AppError `not_found` */
+async function checkAccount(services: Services, context: ApiContext, id: string): Promise<void> {
+  const find = () => services.accounts.findById(id);
+  if ((await readFromDatabase(services, context, 'one', find)) === null) throw noSuchAccount(id);
+}
+
+/**
+ * The part of a list of jobs or batches that a query asks for.
+ * @param account whose list it is; null for one of all accounts
+ */
+function placesOf(
+  { limit, after }: { readonly limit: number; readonly after?: string | undefined },
+  account: string | null,
+): { readonly limit: number; readonly after: ListPlace | null } {
+  const place = after === undefined ? null : readPlace(after);
+  const isKnown = place !== null && (account === null || place.accountId === account);
+  if (after === undefined || isKnown) return { limit, after: place };
+  throw invalidField(['query', 'after'], 'must be the last_id of a page of this list');
+}
+
 export const listAdminJobs = defineAdminEndpoint(operations.listAdminJobs, (services) => async (context) => {
   const { account } = context.state.query;
-  return await readFromDatabase(services, context, 'list', async () => {
-    if ((await services.accounts.findById(account)) === null) throw noSuchAccount(account);
-    return presentPage(await listJobs(services, account, pageOf(context.state.query)), (job) => job);
-  });
+  const request = placesOf(context.state.query, account);
+  await checkAccount(services, context, account);
+  return await readFromRedis(services, readerOf(context), 'list', async () =>
+    presentPage(await listJobs(services, account, request), (job) => job),
+  );
 });
 
 export const getAdminJob = defineAdminEndpoint(
   operations.getAdminJob,
   (services) => (context) =>
-    readFromDatabase(services, context, 'list', async () => {
+    readFromRedis(services, readerOf(context), 'one', async () => {
       const { account } = context.state.query;
       return await readJob(services, await findOwnerOfJob(services, context.state.path.job_id, account));
     }),
@@ -92,12 +113,11 @@ const noSuchBatch = (): AppError =>
 export const listAdminBatches = defineAdminEndpoint(
   operations.listAdminBatches,
   (services) => async (context) => {
-    const { account = null, status = null } = context.state.query;
-    return await readFromDatabase(services, context, 'list', async () => {
-      if (account !== null && (await services.accounts.findById(account)) === null)
-        throw noSuchAccount(account);
-      const batches = readBatches(services.redis, account, status);
-      const page = await takePage(batches, pageOf(context.state.query), ({ id }) => id);
+    const { account: accountId = null, status = null } = context.state.query;
+    const request = placesOf(context.state.query, accountId);
+    if (accountId !== null) await checkAccount(services, context, accountId);
+    return await readFromRedis(services, readerOf(context), 'list', async () => {
+      const page = await listBatches(services.redis, { accountId, status }, request);
       return presentPage(page, (batch) => describeRow(batch, Date.now()));
     });
   },
@@ -106,7 +126,7 @@ export const listAdminBatches = defineAdminEndpoint(
 export const getAdminBatch = defineAdminEndpoint(
   operations.getAdminBatch,
   (services) => (context) =>
-    readFromDatabase(services, context, 'list', async () => {
+    readFromRedis(services, readerOf(context), 'one', async () => {
       const { account } = context.state.query;
       const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
       return await describeBatch(services.redis, owner.accountId, owner.id);

@@ -42,7 +42,7 @@ function write(response: ServerResponse): boolean {
     response.writeContinue();
     return true;
   }
-  // Only event streams can be silent once they have started.
+  // Only event streams and texts that are read from a store can be silent once they have started.
   probeCaller(response);
   return true;
 }

@@ -87,6 +87,8 @@ export const redisKeys = {
   jobsHeld: (accountId: string) => `mg:${tag(shardOf(accountId))}:jobs-held:${accountId}`,
   /** Set: `account queue model` of each job list in a shard that has waiting jobs. */
   jobLines: (shard: number) => `mg:${tag(shard)}:job-lines`,
+  /** Hash: id of a job or batch → its account, for all that a shard has. */
+  jobOwners: (shard: number) => `mg:${tag(shard)}:job-owners`,
   /** Hash: queue → number of a shard's waiting jobs, and `bytes`: the size of all bodies and records of jobs. */
   jobTotals: (shard: number) => `mg:${tag(shard)}:job-totals`,
   /** Sorted set: `account id` → when the lease of the worker that took the job expires (ms). */
@@ -143,6 +145,8 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:batches-waiting:${accountId}:${queue}:${model}`,
   /** Sorted set: `account batch` → when the batch expires (ms). */
   batchWindows: (shard: number) => `mg:${tag(shard)}:batch-windows`,
+  /** Sorted set: batch id → creation time (ms), for all batches of an account. */
+  batchesOfAccount: (accountId: string) => `mg:${tag(shardOf(accountId))}:batches:${accountId}`,
   /** Sorted set: batch id → creation time (ms), for the batches of an account that have not ended. */
   batchesOpen: (accountId: string) => `mg:${tag(shardOf(accountId))}:batches-open:${accountId}`,
   /** Sorted set: `account batch` → when the record of an ended batch is deleted (ms). */

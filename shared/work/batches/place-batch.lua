@@ -48,6 +48,7 @@ redis.call('HSET', batch, 'at', createdAt, 'wi', window, 'in', input, 'q', queue
   'bad', 0, 'cost', 0, 'res', 0, 'pt', 0, 'ct', 0, 'cr', 0, 'rt', 0)
 if retryOf ~= '' then redis.call('HSET', batchOf(accountId, retryOf), 'ra', id) end
 setStatus(batch, 'validating')
+redis.call('HSET', prefix .. 'job-owners', id, accountId)
 redis.call('ZADD', all, createdAt, id)
 redis.call('ZADD', open, createdAt, id)
 if failure ~= '' then

@@ -20,6 +20,7 @@ for _, member in ipairs(old) do
     redis.call('ZREM', prefix .. 'job-failures:' .. name, member)
   end
   redis.call('UNLINK', record)
+  redis.call('HDEL', prefix .. 'job-owners', id)
   for _, list in ipairs({'all', 's', 'f', 'c'}) do
     redis.call('ZREM', prefix .. 'jobs:' .. accountId .. ':' .. list, id)
   end

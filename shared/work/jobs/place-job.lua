@@ -64,6 +64,7 @@ if cancelAfterMs ~= '' then
   redis.call('HSET', record, 'ca', cancelAt, 'cd', cancelAfterMs)
   redis.call('ZADD', prefix .. 'job-cancel-times', cancelAt, accountId .. ' ' .. id)
 end
+redis.call('HSET', prefix .. 'job-owners', id, accountId)
 redis.call('ZADD', lists .. 'q', admittedAt, id)
 redis.call('ZADD', lists .. 'all', admittedAt, id)
 addToWaitingList(accountId, id, queue, model, admittedAt)

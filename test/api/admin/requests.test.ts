@@ -2,9 +2,10 @@ import test from 'ava';
 import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import { callAdmin, codeOf, readAllPages, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
+import { captureLog } from '../../support/captured-log.ts';
 import { findRow } from '../../support/observe.ts';
 import { requestRow } from '../../support/request-rows.ts';
-import { startStack, type TestStack } from '../../support/stack.ts';
+import { startStack, useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Requests and spending in the admin API. */
@@ -103,6 +104,28 @@ test('spending is summed as JSON, and as CSV if that is accepted', async (t) => 
   t.deepEqual((await get<{ data: unknown[] }>('/spend?account=nobody')).body, { data: [] });
 });
 
+test('spending of many accounts is sent as it is read, and no more is read once the caller has left', async (t) => {
+  const { log, waitForLine } = captureLog();
+  const env = { ADMIN_TOKEN: testAdminToken };
+  const slow = await useStack(t, { holdsMongo: true, workers: [], log, env });
+  const ids = Array.from({ length: 5_000 }, (_, i) => `~account-${String(i).padStart(4, '0')}`);
+  await slow.mongo.db.collection<{ _id: string }>('accounts').insertMany(ids.map((_id) => ({ _id })));
+  const path = `${slow.url}/v1/admin/spend?by=account&model=used-by-nobody`;
+  const headers = { authorization: `Bearer ${testAdminToken}` };
+  // The second read of sums, which asks for this account, gets no reply.
+  slow.mongoProxy!.hold(ids[300]);
+  const caller = new AbortController();
+  const response = await fetch(path, { headers, signal: caller.signal });
+  const { value } = await response.body!.getReader().read();
+  t.true('{"data":['.startsWith(Buffer.from(value).toString()));
+  caller.abort();
+  await waitForLine(({ path: logged }) => logged === '/v1/admin/spend');
+  slow.mongoProxy!.release();
+  const whole = await fetch(path, { headers });
+  t.deepEqual(await whole.json(), { data: [] });
+  t.is(slow.mongoProxy!.countSent(ids.at(-1)!), 2, 'by the second call: its sums, and the accounts after it');
+});
+
 test('a wrong filter is told', async (t) => {
   for (const path of [
     '/requests?since=yesterday1',
@@ -112,9 +135,12 @@ test('a wrong filter is told', async (t) => {
     '/spend?by=hour',
     '/spend?since=2026-02-30',
     '/spend?since=2026-03-02&until=2026-03-01',
+    '/spend?since=2025-03-01&until=2026-03-02',
+    '/spend?since=0001-01-01',
   ]) {
     const response = await get(path);
     t.is(response.status, 422, path);
     t.is(codeOf(response), 'validation_failed', path);
   }
+  t.is((await get('/spend?since=2025-03-02&until=2026-03-02')).status, 200, '366 days');
 });

@@ -307,6 +307,8 @@ test('jobs are listed by account on pages, shown with or without their account, 
   ] as const)
     t.is((await on(method, path)).status, 404, path);
   t.is((await on('GET', '/jobs')).status, 422, 'without an account');
+  for (const after of [ids[0], 'none', `1795252504000:${randomUUID()}:${ids[0]}`])
+    t.is((await on('GET', `/jobs?account=${account.id}&after=${after}`)).status, 422, after);
 });
 
 test.serial('batches are listed, shown, cancelled, and their failed lines retried', async (t) => {
@@ -340,6 +342,8 @@ test.serial('batches are listed, shown, cancelled, and their failed lines retrie
   for (const path of ['/batches/none', `/batches/batch_${'0'.repeat(32)}`])
     t.is((await call('GET', path)).status, 404);
   t.is((await call('GET', '/batches?status=nonsense')).status, 422);
+  t.is((await call('GET', '/batches?status=completed&after=x')).status, 422);
+  t.is((await call('GET', `/batches?account=${account.id}&after=1:${randomUUID()}:${id}`)).status, 422);
 });
 
 test('users are listed, shown by id or address, banned, unbanned, and signed out', async (t) => {

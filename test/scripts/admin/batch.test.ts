@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { Batch } from '../../../shared/contract/batches.ts';
-import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import type { VendorSimulator } from '../../../scripts/vendor-simulator/simulator.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { callApi } from '../../support/call-api.ts';
@@ -274,6 +274,9 @@ test('jobs are shown, and cancelled while they wait or run', async (t) => {
   t.like(await readAdmin(stack.env, 'job', 'cancel', id), { id, cancel_requested: true });
   t.is((await waitForJob(stack, account, id)).status, 'cancelled');
   t.like(await readAdmin(stack.env, 'job', 'show', id), { status: 'cancelled', error_code: 'job_cancelled' });
+  // As of a job that was created before accounts of jobs were noted.
+  await stack.redis.hdel(redisKeys.jobOwners(shardOf(account.id)), id);
+  t.like(await readAdmin(stack.env, 'job', 'show', id), { id, status: 'cancelled' });
 });
 
 test('a batch or job that does not exist is an error, and so is a status that does not exist', async (t) => {

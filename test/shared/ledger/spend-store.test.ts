@@ -111,6 +111,21 @@ test('many accounts are read in the order of their ids', async (t) => {
   );
 });
 
+test('pages of accounts without sums are empty, and a read that is refused ends the reading', async (t) => {
+  const { ledger } = await useSpending(t, 450);
+  const filter = { since: days[0]!, until: days[0]!, model: 'used by nobody' };
+  let reads = 0;
+  const pages = ledger.spend.readPages(filter, new Set(['account']), async (read) => {
+    reads += 1;
+    if (reads > 2) throw new Error('the caller has left');
+    return await read();
+  });
+  t.deepEqual(await pages.next(), { done: false, value: [] }, 'after the first accounts, not after all');
+  t.is(reads, 2);
+  await t.throwsAsync(pages.next(), { message: 'the caller has left' });
+  t.is(reads, 3);
+});
+
 test('a margin counts only requests whose vendor cost is known', (t) => {
   const row = { account: null, model: 'chat', day: null, ...sums(10) };
   t.like(presentSpend({ ...row, costedRequests: 4, costedNano: 5_000_000_000n }), {
@@ -129,11 +144,12 @@ test('as CSV, spending has a column for each dimension, and exact amounts', asyn
   const { ledger } = await useSpending(t, 1);
   const by = new Set(spendDimensions);
   const filter = { since: days[0]!, until: days[0]!, model: 'chat' };
-  const lines: string[] = [];
-  for await (const line of writeSpendCsv(ledger.spend.read(filter, by), by)) lines.push(line);
-  t.deepEqual(lines, [
+  let text = '';
+  for await (const piece of writeSpendCsv(ledger.spend.readPages(filter, by), by)) text += piece;
+  t.deepEqual(text.split('\r\n'), [
     'account,model,day,requests,failures,free_requests,prompt_tokens,cached_tokens,completion_tokens,cost,vendor_cost,' +
-      'margin,costed_requests\r\n',
-    'account-0000,chat,2026-11-01,1,1,0,10,2,3,1,0.4,0.6,1\r\n',
+      'margin,costed_requests',
+    'account-0000,chat,2026-11-01,1,1,0,10,2,3,1,0.4,0.6,1',
+    '',
   ]);
 });
