@@ -2,6 +2,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { fullPathOf } from '../../description/describe-operation.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../contract/operations.ts';
+import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
@@ -46,6 +47,6 @@ export const rejectMethod: ApiMiddleware = async (context, next) => {
 const methodNotAllowed = ({ path, method }: ApiContext, status: number, allow: string): AppError =>
   new AppError('method_not_allowed', {
     status,
-    message: `${shorten(path)} does not support ${method}. Supported methods: ${allow}.`,
+    message: `${maskSecrets(shorten(path))} does not support ${method}. Supported methods: ${allow}.`,
     headers: { allow },
   });

@@ -3,7 +3,8 @@ import test from 'ava';
 import { startApi } from '../../../api/server.ts';
 import { operations } from '../../../api/contract/operations.ts';
 import { fullPathOf } from '../../../api/description/describe-operation.ts';
-import { allowsScope } from '../../../shared/admin/admin-scope.ts';
+import { createApiKey, createRefillCode } from '../../../shared/accounts/credentials.ts';
+import { allowsScope, createTokenSecret } from '../../../shared/admin/admin-scope.ts';
 import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
@@ -219,6 +220,30 @@ test('the access line of a call names its token, and no log line has its secret'
   );
   const text = JSON.stringify(lines);
   for (const secret of [token, testAdminToken, 'y'.repeat(43)]) t.false(text.includes(secret));
+});
+
+test('an API key, a token or a code in a path is neither logged nor returned', async (t) => {
+  const { log, lines } = captureLog();
+  const logged = await useStack(t, { workers: [], env: { ADMIN_TOKEN: testAdminToken }, log });
+  const secrets = { accounts: createApiKey(), tokens: createTokenSecret(), codes: createRefillCode() };
+  const { accounts: key, tokens: secret, codes: code } = secrets;
+  for (const [method, path] of [
+    ['GET', `/accounts/${key}`],
+    ['PUT', `/accounts/${key}`],
+    ['POST', `/accounts/${key.replace('-', '%2D')}/rotate-key`],
+    ['GET', `/jobs?account=${key}`],
+    ['DELETE', `/tokens/${secret}`],
+    ['POST', `/codes/${code}/revoke`],
+    ['GET', `/nonsense/${key}`],
+    ['GET', `//${key}`],
+  ] as const) {
+    const { status, body } = await callAdmin(logged.url, testAdminToken, method, path);
+    t.true([404, 405].includes(status), `${method} ${path}: ${status}`);
+    for (const one of [key, secret, code]) t.false(JSON.stringify(body).includes(one.slice(5)), path);
+  }
+  await waitFor('the access lines', () => lines.filter(({ msg }) => msg === 'request').length >= 8);
+  const text = JSON.stringify(lines);
+  for (const one of [key, secret, code]) t.false(text.includes(one.slice(5)));
 });
 
 test('the demand is also given to a token of the admin API', async (t) => {
