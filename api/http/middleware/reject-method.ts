@@ -24,6 +24,10 @@ for (const operation of Object.values<Operation>(operations)) {
 /** Whether the path is that of an operation without parameters. */
 export const isFixedPath = (path: string): boolean => methodsOfPath.has(path);
 
+/** Whether the path without parameters supports the method. */
+export const supportsMethod = (path: string, method: string): boolean =>
+  methodsOfPath.get(path)?.has(method) === true;
+
 const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /**

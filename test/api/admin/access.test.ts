@@ -84,6 +84,24 @@ test('another method is a 405 that lists the supported ones', async (t) => {
   }
 });
 
+test('without a right token, unknown paths and methods are a 401 like all others, and tell nothing', async (t) => {
+  for (const [method, path] of [
+    ['GET', '/nonsense'],
+    ['PUT', '/accounts'],
+    ['DELETE', '/accounts/none'],
+    ['POST', '/demand'],
+    ['POST', '/accounts/none/nonsense'],
+  ] as const) {
+    for (const token of [null, 'wrong']) {
+      const response = await callAdmin(stack.url, token, method, path, undefined, fromNewNetwork());
+      t.like({ ...response, code: codeOf(response) }, { status: 401, code: 'invalid_api_key' }, path);
+      t.is(response.headers.get('allow'), null);
+    }
+    const { status } = await callAdmin(stack.url, testAdminToken, method, path);
+    t.true([404, 405].includes(status), `${method} ${path}: ${status}`);
+  }
+});
+
 test('while there is no token at all, every path of the admin API is unknown, whatever is sent; the first token opens it', async (t) => {
   const bare = await useStack(t, { workers: [] });
   for (const token of [null, testAdminToken, `mga-${'x'.repeat(43)}`])
