@@ -72,7 +72,13 @@ import { requestCode, verifyCode } from './account-area/endpoints/sign-in.ts';
 import { checkHead } from './http/middleware/check-head.ts';
 import { cors } from './http/middleware/cors.ts';
 import { meterRequests } from './http/middleware/meter-work.ts';
-import { methodsOf, rejectMethod, rejectMethodOfFixedPath } from './http/middleware/reject-method.ts';
+import {
+  isFixedPath,
+  methodsOf,
+  rejectMethod,
+  rejectMethodOfFixedPath,
+  supportsMethod,
+} from './http/middleware/reject-method.ts';
 import { renderError } from './http/middleware/render-error.ts';
 import { rejectDoubledSlash, requestContext } from './http/middleware/request-context.ts';
 import type { ApiMiddleware, RequestState } from './http/request/context.ts';
@@ -190,6 +196,12 @@ function serveFixedPaths(served: readonly Served[]): ApiMiddleware {
   };
 }
 
+/** Whether an operation is served with this method and path. */
+const findsOperation =
+  (router: Router<RequestState>) =>
+  (method: string, path: string): boolean =>
+    isFixedPath(path) ? supportsMethod(path, method) : router.match(path, method).route;
+
 const endOfStack = (): Promise<void> => Promise.resolve();
 
 /**
@@ -212,7 +224,7 @@ export function createApp(services: Services, queueBoard: ApiMiddleware | null =
   app.use(checkHead);
   app.use(rejectDoubledSlash);
   if (queueBoard !== null) app.use(queueBoard);
-  app.use(hideAdmin(services));
+  app.use(hideAdmin(services, findsOperation(router)));
   app.use(rejectMethodOfFixedPath);
   app.use(serveFixedPaths(served));
   app.use(router.routes());

@@ -228,10 +228,15 @@ async function showWebhookSecret(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
   const secrets = new WebhookSecretStore(mongo.db, config);
   if (flags.has('rotate'))
-    return await trail.run({ action: 'account.webhook-secret', id }, async () => ({
-      secret: await secrets.rotate(id),
-    }));
-  const secret = await secrets.getOrCreate(id);
+    return await trail.run(
+      { action: 'account.webhook-secret', id },
+      async () => ({ secret: await secrets.rotate(id) }),
+      () => ({ rotated: true }),
+    );
+  const read = () => secrets.getOrCreate(id);
+  const secret = (await secrets.has(id))
+    ? await read()
+    : await trail.run({ action: 'account.webhook-secret', id }, read, () => ({ created: true }));
   if (secret === null) {
     throw new CommandError(
       'The webhook secret of this account was stored with a different MASTER_KEY. Restore the previous MASTER_KEY, or replace the secret with --rotate.',

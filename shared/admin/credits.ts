@@ -50,24 +50,27 @@ export async function creditAccount(
   credit: NewCredit,
 ): Promise<Credit> {
   const id = credit.key === null ? randomUUID() : toRefillId(accountId, credit.key);
-  if (credit.key !== null) {
-    const known = await findKnown(deps, accountId, id);
-    if (known !== null) return toReplay(accountId, id, credit, known);
-  }
+  const known = credit.key === null ? null : await findKnown(deps, accountId, id);
+  // A repetition changes nothing, so it is not recorded. A conflict is, as a change that was rejected.
+  if (known !== null && isSameCredit(known, credit)) return toReplay(accountId, id, credit, known);
   const before = await deps.hotAccounts.get(accountId);
   const { made } = await trail.run(
     { action: 'account.credit', id: accountId, before: describeBalance(before) },
     async () => ({
-      made: await apply(deps, accountId, id, credit),
+      made:
+        known === null ? await apply(deps, accountId, id, credit) : toReplay(accountId, id, credit, known),
       after: await deps.hotAccounts.get(accountId),
     }),
-    ({ made, after }) => ({
-      ...describeBalance(after),
-      credit: id,
-      amount: toRubNumber(made.amountNano),
-      free_requests_added: made.freeRequests,
-      note: made.note,
-    }),
+    ({ made, after }) =>
+      made.isReplay
+        ? { replayed: true, credit: id }
+        : {
+            ...describeBalance(after),
+            credit: id,
+            amount: toRubNumber(made.amountNano),
+            free_requests_added: made.freeRequests,
+            note: made.note,
+          },
   );
   return made;
 }
@@ -169,8 +172,11 @@ function toCredit(accountId: string, id: string, known: KnownCredit): Omit<Credi
   return { id, accountId, amountNano, freeRequests, note, at };
 }
 
+const isSameCredit = (known: KnownCredit, credit: NewCredit): boolean =>
+  known.requestedNano === credit.amountNano && known.requestedFree === credit.freeRequests;
+
 function toReplay(accountId: string, id: string, credit: NewCredit, known: KnownCredit): Credit {
-  if (known.requestedNano !== credit.amountNano || known.requestedFree !== credit.freeRequests)
+  if (!isSameCredit(known, credit))
     throw new AppError('idempotency_conflict', {
       message:
         'This Idempotency-Key was already used for a credit of another amount to this account. Use a new key for each credit.',

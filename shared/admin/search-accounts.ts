@@ -16,13 +16,13 @@ export async function listAccounts({ accounts }: Deps, { limit, after }: PageReq
 
 /** The beginning of an account's id. Shorter ones would find a part of all accounts. */
 const idBeginning = /^[0-9a-f][0-9a-f-]{3,35}$/;
-/** Words that are read for one page. A search of several words may find fewer accounts among them than a page has. */
+/** Words, or accounts by their ids, that are read for one page. A search of several words may find fewer accounts among them than a page has. */
 const maxWordsRead = 1_000;
 
 /**
- * Searches accounts by the beginning of their ids, and of words of their names, addresses and notes. Those with a
- * matching id come first, in the order of their ids, then the others in the order of the word. Several words must all
- * match. The work for a page does not grow with the number of accounts that match.
+ * Searches accounts by the beginning of their ids (from four characters on), and of words of their names, addresses and
+ * notes. Those whose id matches the longest of several words come first, in the order of their ids, then the others in the
+ * order of the word. Several words must all match. The work for a page does not grow with the number of accounts that match.
  */
 export async function searchAccounts(
   deps: Deps,
@@ -32,17 +32,39 @@ export async function searchAccounts(
   const terms = readSearch(text);
   const [longest] = terms;
   if (longest === undefined) return await listAccounts(deps, request);
-  const id = terms.length === 1 && idBeginning.test(longest) ? longest : null;
   const { limit, after } = request;
-  const isOfId = (accountId: string): boolean => id !== null && accountId.startsWith(id);
-  const found: AccountDocument[] = [];
-  if (id !== null && (after === null || isOfId(after)))
-    found.push(...(await deps.accounts.listByIdPrefix(id, after, limit + 1)));
-  if (found.length > limit) return toPage(found, limit, idOf);
+  const isOfId = (accountId: string): boolean => isIdBeginning(accountId, longest);
+  const isInIds = after === null || isOfId(after);
+  const ofIds = isInIds && idBeginning.test(longest) ? await findByIds(deps, longest, terms, request) : null;
+  if (ofIds?.hasMore === true) return ofIds;
+  const found = [...(ofIds?.rows ?? [])];
   const isPast = after !== null && !isOfId(after);
   const start = isPast ? await findPlace(deps, after, longest) : null;
   if (isPast && start === null) return toPage(found, limit, idOf);
   return await addByWords(deps, { terms, longest, found, start, isOfId, limit });
+}
+
+const isIdBeginning = (accountId: string, term: string): boolean =>
+  idBeginning.test(term) && accountId.startsWith(term);
+
+/** Finds accounts whose ids begin with a text, and that match all terms. */
+async function findByIds(
+  { accounts }: Deps,
+  beginning: string,
+  terms: readonly string[],
+  { limit, after }: PageRequest,
+): Promise<Page<AccountDocument>> {
+  const found: AccountDocument[] = [];
+  let last = after;
+  for (let read = 0; found.length <= limit;) {
+    const next = await accounts.listByIdPrefix(beginning, last, limit + 1);
+    found.push(...next.filter((account) => matchesAll(account, terms)));
+    last = next.at(-1)?._id ?? last;
+    read += next.length;
+    if (next.length <= limit) break;
+    if (read >= maxWordsRead && found.length <= limit) return { rows: found, hasMore: true, lastId: last };
+  }
+  return toPage(found, limit, idOf);
 }
 
 interface WordSearch {
@@ -93,7 +115,9 @@ const compareBytes = (one: string, other: string): number =>
 
 function matchesAll(account: AccountDocument, terms: readonly string[]): boolean {
   const words = [...listSearchWords(account)];
-  return terms.every((term) => words.some((word) => word.startsWith(term)));
+  return terms.every(
+    (term) => isIdBeginning(account._id, term) || words.some((word) => word.startsWith(term)),
+  );
 }
 
 /** Finds the place at which an account is listed. @returns null if it no longer exists or matches */

@@ -48,6 +48,11 @@ export class WebhookSecretStore {
     this.#nowMs = nowMs;
   }
 
+  /** Whether the account has a secret already. */
+  async has(accountId: string): Promise<boolean> {
+    return (await this.#find(accountId)) !== null;
+  }
+
   /** Returns the account's secret, created on first use. Null if it was stored under another master key. */
   async getOrCreate(accountId: string): Promise<string | null> {
     return this.#tryToDecrypt((await this.#findOrInsert(accountId)).encrypted);

@@ -131,8 +131,8 @@ export const listAccounts = defineOperation({
   tag: 'Admin',
   summary: 'List and search accounts',
   description:
-    'Without `search`, all accounts, newest first. With it, those whose id, or a word of whose name, address or note, begins ' +
-    'with it; upper and lower case are the same. If it has several words, all must match; a page may then have fewer ' +
+    'Without `search`, all accounts, newest first. With it, those whose id (from four characters on), or a word of whose name, ' +
+    'address or note, begins with it; upper and lower case are the same. If it has several words, all must match; a page may then have fewer ' +
     'accounts than `limit` although there are more.',
   method: 'get',
   path: '/admin/accounts',

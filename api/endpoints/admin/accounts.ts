@@ -13,6 +13,7 @@ import { creditAccount as creditInStores } from '../../../shared/admin/credits.t
 import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
 import { notLinked, unlinkUser } from '../../../shared/admin/users.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
 import { parseRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import type { AdminAccountPath, UpdateAccountRequest } from '../../contract/admin/accounts.ts';
 import { operations } from '../../contract/operations.ts';
@@ -26,9 +27,10 @@ import { toUserDeps } from './to-user-deps.ts';
 
 type AccountContext = ApiContext & { readonly state: { readonly path: AdminAccountPath } };
 
+/** The message does not repeat an API key, because responses are often stored. */
 export const noSuchAccount = (id: string): AppError =>
   new AppError('not_found', {
-    message: `There is no account ${JSON.stringify(id.slice(0, 50))}. GET /v1/admin/accounts lists and searches accounts.`,
+    message: `There is no account ${JSON.stringify(maskSecrets(id).slice(0, 50))}. GET /v1/admin/accounts lists and searches accounts. An API key is not an id.`,
   });
 
 /** Finds the account in the path. @throws AppError `not_found` */

@@ -17,12 +17,29 @@ const bearer = /^Bearer +(\S+) *$/i;
 
 const demandPath = '/v1/admin/demand';
 
-/** Hides the admin API while there is no token at all, except what monitoring reads. */
-export function hideAdmin({ admin }: Pick<Services, 'admin'>): ApiMiddleware {
+/**
+ * Hides the admin API while there is no token at all, except what monitoring reads. Without a right token, its unknown paths
+ * and methods are refused like the others, so that they tell nothing.
+ * @param isServed whether there is an operation with this method and path
+ */
+export function hideAdmin(
+  services: Services,
+  isServed: (method: string, path: string) => boolean,
+): ApiMiddleware {
   return async (context, next) => {
-    const { path } = context;
-    if (!path.startsWith('/v1/admin/') || path === demandPath || (await admin.exists())) await next();
-    // Otherwise, the response is that of an unknown path.
+    const { path, method } = context;
+    if (!path.startsWith('/v1/admin/') || (path === demandPath && isServed(method, path))) {
+      await next();
+      return;
+    }
+    const exists = await services.admin.exists();
+    // The response is that of an unknown path.
+    if (!exists && path !== demandPath) return;
+    if (exists && !isServed(method, path)) {
+      context.set('cache-control', 'no-store');
+      context.state.admin = await findCaller(services, context);
+    }
+    await next();
   };
 }
 

@@ -2,6 +2,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { fullPathOf } from '../../description/describe-operation.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../contract/operations.ts';
+import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 
@@ -22,6 +23,10 @@ for (const operation of Object.values<Operation>(operations)) {
 
 /** Whether the path is that of an operation without parameters. */
 export const isFixedPath = (path: string): boolean => methodsOfPath.has(path);
+
+/** Whether the path without parameters supports the method. */
+export const supportsMethod = (path: string, method: string): boolean =>
+  methodsOfPath.get(path)?.has(method) === true;
 
 const methodsOfPatterns = new Set(['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
@@ -46,6 +51,6 @@ export const rejectMethod: ApiMiddleware = async (context, next) => {
 const methodNotAllowed = ({ path, method }: ApiContext, status: number, allow: string): AppError =>
   new AppError('method_not_allowed', {
     status,
-    message: `${shorten(path)} does not support ${method}. Supported methods: ${allow}.`,
+    message: `${maskSecrets(shorten(path))} does not support ${method}. Supported methods: ${allow}.`,
     headers: { allow },
   });

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
@@ -19,7 +20,7 @@ export function renderError(log: Logger, supportEmail: string | null = null): Ap
       await next();
       if (context.status === 404 && context.body === undefined && context.respond !== false) {
         throw new AppError('not_found', {
-          message: `There is no endpoint ${context.method} ${shorten(context.path)}. ${suggestPath(context.path)}`,
+          message: `There is no endpoint ${context.method} ${maskSecrets(shorten(context.path))}. ${suggestPath(context.path)}`,
         });
       }
       // The error of a response that had already started: the code that streams the response has reported it to the

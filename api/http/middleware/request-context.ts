@@ -1,4 +1,5 @@
 import { AppError } from '../../../shared/contract/errors.ts';
+import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { createTimeOrderedId } from '../../../shared/platform/runtime/time-ordered-id.ts';
@@ -94,7 +95,7 @@ export function requestContext(
 export const rejectDoubledSlash: ApiMiddleware = async (context, next) => {
   if (context.path.includes('//')) {
     throw new AppError('not_found', {
-      message: `There is no endpoint ${shorten(context.path)}: the path contains a double slash. Check the base URL.`,
+      message: `There is no endpoint ${maskSecrets(shorten(context.path))}: the path contains a double slash. Check the base URL.`,
     });
   }
   await next();

@@ -1,4 +1,5 @@
 import type { Operation } from '../../../shared/contract/operation.ts';
+import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
 import { genAiOperations } from '../../../shared/contract/gen-ai.ts';
 import { isTraceparent, maxTracestateLength } from '../../../shared/platform/tracing/traceparent.ts';
 import type { TraceContext, Tracing } from '../../../shared/platform/tracing/tracing.ts';
@@ -25,7 +26,7 @@ export function traceRequest(
       attributes: {
         'http.request.method': httpMethod,
         'http.route': route,
-        'url.path': context.path,
+        'url.path': maskSecrets(context.path),
         'url.scheme': context.protocol,
         'gen_ai.operation.name': operation,
       },

@@ -11,6 +11,8 @@ export interface MeteredServices {
   readonly apiKeys: Pick<Services['apiKeys'], 'find'>;
   readonly funded: Pick<Services['funded'], 'has' | 'find'>;
   readonly unpaidTime: Services['unpaidTime'];
+  /** The named tokens of operators, which a process holds in memory. */
+  readonly admin: { readonly tokens: Pick<Services['admin']['tokens'], 'find'> };
 }
 
 /** Work shorter than this is reported together with what follows, in milliseconds. */
@@ -116,19 +118,34 @@ export class WorkMeter {
     return holder !== undefined && this.#services.funded.has(holder.keyHash);
   }
 
-  /** Whether the caller has money. Looks up the key and the account if this process does not know them. */
+  /**
+   * Whether the caller has money, or a named token of the admin API. Looks up the key and the account if this process does
+   * not know them. `ADMIN_TOKEN` is not compared here: it can be guessed, and whether a call waits would tell.
+   */
   async #findWhetherPaid(): Promise<boolean> {
     const { funded } = this.#services;
+    if (await this.#findWhetherOperator()) return true;
     const holder = this.#context.state.holder ?? (await this.#findHolder());
     return holder !== null && (await funded.find(holder));
+  }
+
+  async #findWhetherOperator(): Promise<boolean> {
+    const token = readBearer(this.#context.req.headers.authorization);
+    try {
+      return (await this.#services.admin.tokens.find(token)) !== null;
+    } catch (error) {
+      // MongoDB is unavailable. The call itself reports that.
+      if (error instanceof AppError) return false;
+      throw error;
+    }
   }
 
   /** Without this, the first call of a paying account in this process would wait among the unpaid ones. */
   async #findHolder(): Promise<KeyHolder | null> {
     const { req, ip } = this.#context;
     const { apiKeys, unpaidTime } = this.#services;
-    const key = readKey(req.headers.authorization);
-    if (key === '' || keyLookUps >= maxKeyLookUps) return null;
+    const key = readBearer(req.headers.authorization);
+    if (!isApiKey(key) || keyLookUps >= maxKeyLookUps) return null;
     keyLookUps += 1;
     try {
       const holder = await apiKeys.find(key, () => callerNetwork(ip));
@@ -144,10 +161,9 @@ export class WorkMeter {
   }
 }
 
-/** Returns the key of a header in the form that clients send; an empty string for any other. */
-function readKey(authorization = ''): string {
+/** Returns the key or token of a header in the form that clients send; an empty string for any other. */
+function readBearer(authorization = ''): string {
   if (authorization.length > maxAuthorizationLength) return '';
   if (authorization.slice(0, scheme.length).toLowerCase() !== scheme) return '';
-  const key = authorization.slice(scheme.length).trim();
-  return isApiKey(key) ? key : '';
+  return authorization.slice(scheme.length).trim();
 }

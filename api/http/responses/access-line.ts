@@ -1,5 +1,6 @@
 import { toLogReason, type AppError } from '../../../shared/contract/errors.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
+import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { describeFacts } from '../../../shared/work/replies/describe-facts.ts';
@@ -72,7 +73,7 @@ const routine: ReadonlySet<string> = new Set(['getLiveness', 'getReadiness', 'ge
 
 /**
  * Writes the access log line of a response, at level `warn` if the request failed. It contains no text of the caller
- * beyond its path, method and field names.
+ * beyond its path, method and field names. Keys, tokens and codes in the path are hidden.
  */
 export function logAccess(log: Pick<Logger, 'warn' | 'info' | 'debug'>, access: Access): void {
   const { response, operation } = access;
@@ -82,7 +83,7 @@ export function logAccess(log: Pick<Logger, 'warn' | 'info' | 'debug'>, access: 
   const line: Record<string, unknown> = {
     requestId: access.requestId,
     method: access.method === null ? null : shorten(access.method),
-    path: access.path === null ? null : shorten(access.path),
+    path: access.path === null ? null : maskSecrets(shorten(access.path)),
     status,
     outcome,
     durationMs: Math.round(access.durationMs),

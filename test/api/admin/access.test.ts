@@ -3,7 +3,8 @@ import test from 'ava';
 import { startApi } from '../../../api/server.ts';
 import { operations } from '../../../api/contract/operations.ts';
 import { fullPathOf } from '../../../api/description/describe-operation.ts';
-import { allowsScope } from '../../../shared/admin/admin-scope.ts';
+import { createApiKey, createRefillCode } from '../../../shared/accounts/credentials.ts';
+import { allowsScope, createTokenSecret } from '../../../shared/admin/admin-scope.ts';
 import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
@@ -80,6 +81,24 @@ test('another method is a 405 that lists the supported ones', async (t) => {
     const response = await callAdmin(stack.url, testAdminToken, method, path.replace('/admin', ''));
     t.is(response.status, 405, `${method} ${path}`);
     for (const supported of methods) t.regex(response.headers.get('allow') ?? '', new RegExp(supported));
+  }
+});
+
+test('without a right token, unknown paths and methods are a 401 like all others, and tell nothing', async (t) => {
+  for (const [method, path] of [
+    ['GET', '/nonsense'],
+    ['PUT', '/accounts'],
+    ['DELETE', '/accounts/none'],
+    ['POST', '/demand'],
+    ['POST', '/accounts/none/nonsense'],
+  ] as const) {
+    for (const token of [null, 'wrong']) {
+      const response = await callAdmin(stack.url, token, method, path, undefined, fromNewNetwork());
+      t.like({ ...response, code: codeOf(response) }, { status: 401, code: 'invalid_api_key' }, path);
+      t.is(response.headers.get('allow'), null);
+    }
+    const { status } = await callAdmin(stack.url, testAdminToken, method, path);
+    t.true([404, 405].includes(status), `${method} ${path}: ${status}`);
   }
 });
 
@@ -219,6 +238,30 @@ test('the access line of a call names its token, and no log line has its secret'
   );
   const text = JSON.stringify(lines);
   for (const secret of [token, testAdminToken, 'y'.repeat(43)]) t.false(text.includes(secret));
+});
+
+test('an API key, a token or a code in a path is neither logged nor returned', async (t) => {
+  const { log, lines } = captureLog();
+  const logged = await useStack(t, { workers: [], env: { ADMIN_TOKEN: testAdminToken }, log });
+  const secrets = { accounts: createApiKey(), tokens: createTokenSecret(), codes: createRefillCode() };
+  const { accounts: key, tokens: secret, codes: code } = secrets;
+  for (const [method, path] of [
+    ['GET', `/accounts/${key}`],
+    ['PUT', `/accounts/${key}`],
+    ['POST', `/accounts/${key.replace('-', '%2D')}/rotate-key`],
+    ['GET', `/jobs?account=${key}`],
+    ['DELETE', `/tokens/${secret}`],
+    ['POST', `/codes/${code}/revoke`],
+    ['GET', `/nonsense/${key}`],
+    ['GET', `//${key}`],
+  ] as const) {
+    const { status, body } = await callAdmin(logged.url, testAdminToken, method, path);
+    t.true([404, 405].includes(status), `${method} ${path}: ${status}`);
+    for (const one of [key, secret, code]) t.false(JSON.stringify(body).includes(one.slice(5)), path);
+  }
+  await waitFor('the access lines', () => lines.filter(({ msg }) => msg === 'request').length >= 8);
+  const text = JSON.stringify(lines);
+  for (const one of [key, secret, code]) t.false(text.includes(one.slice(5)));
 });
 
 test('the demand is also given to a token of the admin API', async (t) => {

@@ -205,6 +205,9 @@ test('accounts are found by the beginning of a word of name, address and note, a
   t.deepEqual(await search(`nobody ${mark}`), []);
   t.deepEqual(await search(mark.slice(1)), [], 'the middle of a word');
   t.deepEqual(await search(one.id.slice(0, 13).toUpperCase()), [one.id]);
+  t.deepEqual(await search(`${mark} ${one.id.slice(0, 8)}`), [one.id], 'a word and an id');
+  t.deepEqual(await search(`zoë ${one.id}`), [one.id], 'a word and a longer id');
+  t.deepEqual(await search(`boris ${one.id}`), []);
   t.deepEqual(
     (await readAdmin<Account[]>(stack.env, 'account', 'list', '--search', `${mark}suffix`)).map(
       ({ id }) => id,

@@ -96,6 +96,23 @@ test('the same key and amount returns the same credit, before and after it is in
   await expectReplay();
 });
 
+test('of repeated and conflicting credits, at once and later, the audit log has one that was made, and each conflict', async (t) => {
+  const { id } = await stack.createAccount({ balance: '0' });
+  await Promise.all(Array.from({ length: 10 }, () => credit(stack.url, id, 'audited', { amount: 3 })));
+  await credit(stack.url, id, 'audited', { amount: 3 });
+  for (let i = 0; i < 2; i++) t.is((await credit(stack.url, id, 'audited', { amount: 4 })).status, 409);
+  const { body } = await callAdmin<ListedPage<{ outcome: string; after: { amount?: number } | null }>>(
+    stack.url,
+    testAdminToken,
+    'GET',
+    `/audit?resource=account:${id}`,
+  );
+  const done = body.data.filter(({ outcome }) => outcome === 'done');
+  t.is(done.filter(({ after }) => after?.amount === 3).length, 1);
+  for (const { after } of done) if (after?.amount !== 3) t.like(after, { replayed: true });
+  t.is(body.data.filter(({ outcome }) => outcome === 'failed').length, 2);
+});
+
 test('keys belong to their account', async (t) => {
   const [one, other] = [
     await stack.createAccount({ balance: '0' }),

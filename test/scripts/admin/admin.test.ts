@@ -289,6 +289,18 @@ test("an account's webhook secret stays the same until it is rotated", async (t)
   const second = await show('--rotate');
   t.not(second, first);
   t.is(await show(), second);
+  const { answer: events } = await runAdmin<{ action: string; after: object }[]>(
+    'audit',
+    'list',
+    '--resource',
+    `account:${id}`,
+  );
+  const changes = events.filter(({ action }) => action === 'account.webhook-secret');
+  t.deepEqual(
+    changes.map(({ after }) => after),
+    [{ rotated: true }, { created: true }],
+    'showing it is no change',
+  );
 });
 
 test('after support replaces a lost key, the new key works and the old one does not', async (t) => {
