@@ -2,7 +2,7 @@ import type mongoose from 'mongoose';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { LedgerConflict } from './ledger-conflict.ts';
 import { findLowState, type LowBalance, type ThresholdState } from './low-balance.ts';
-import { formatStreamId, type StreamId } from './usage-event.ts';
+import { formatStreamId, nameDayOf, type StreamId } from './usage-event.ts';
 
 /** The fields of an account in MongoDB that its ledger entries change. */
 interface AccountSums {
@@ -55,6 +55,7 @@ interface Row {
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
+  readonly day?: string;
 }
 
 /** The sums of accounts in MongoDB. */
@@ -123,7 +124,10 @@ export function sumRows(id: string, from: AppliedAccount, rows: readonly Row[]):
     addedNano: sum(refills.map((row) => row.amountNano)),
     freeRequests: rows.reduce((total, row) => total + row.freeRequests, 0),
     spentByDay: sumByDay(
-      charges.map(({ at, amountNano }) => ({ day: at.toISOString().slice(0, 10), costNano: -amountNano })),
+      charges.map(({ at, day = nameDayOf(at), amountNano }) => ({
+        day,
+        costNano: -amountNano,
+      })),
     ),
     charges: highest('charge'),
     codes: highest('refill'),

@@ -13,7 +13,14 @@ import { describeCredit, type RefillLogDocument, type RequestedCredit } from './
 import { createRequestLogIndexes } from './request-log-indexes-store.ts';
 import { SpendStore, type AccountSpendDocument, type ModelSpendDocument } from './spend-store.ts';
 import { spendSums } from './sum-spend.ts';
-import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
+import {
+  firstStreamId,
+  isAfter,
+  nameDayOf,
+  type LedgerEntry,
+  type StreamId,
+  type UsageEvent,
+} from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
 export interface LedgerDocument extends RequestedCredit {
@@ -33,6 +40,8 @@ export interface LedgerDocument extends RequestedCredit {
   readonly ordinal: number | null;
   readonly streamMs: number;
   readonly streamSeq: number;
+  /** The day (`YYYY-MM-DD`, in UTC) to which budgets count a charge; absent if it is that of `at`. */
+  readonly day?: string;
 }
 
 /**
@@ -304,6 +313,7 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
       ...describeCredit(entry.event),
     };
   }
+  const at = new Date(entry.event.at);
   return {
     _id: entry.event.requestId,
     kind: 'charge',
@@ -311,10 +321,11 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
     streamMs: streamId.ms,
     streamSeq: streamId.seq,
     accountId: entry.event.accountId,
-    at: new Date(entry.event.at),
+    at,
     amountNano: -entry.costNano,
     freeRequests: entry.free ? -1 : 0,
     shortfallNano: entry.shortfallNano,
     priceVersion: entry.event.priceVersion,
+    ...(entry.day !== nameDayOf(at) && { day: entry.day }),
   };
 }

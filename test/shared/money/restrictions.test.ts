@@ -12,13 +12,14 @@ import {
 import { writeAddress } from '../../../shared/accounts/address-ranges.ts';
 import { changeAccount } from '../../../shared/accounts/change-account.ts';
 import { HotAccountStore, type HotAccount } from '../../../shared/accounts/hot-account-store.ts';
+import { toLedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { runAdmission, type AdmissionRequest } from '../../../shared/money/admit-script.ts';
 import { runPreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import { ReservationStore } from '../../../shared/money/reservation-store.ts';
 import { releaseReservation, runSettlement } from '../../../shared/work/settlement/settle-script.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { flushAll } from '../../support/all-of-redis.ts';
-import { admission, ageReservation, usageEvent } from '../../support/billing.ts';
+import { admission, ageReservation, readEntries, usageEvent } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 
 let services: LedgerServices;
@@ -364,6 +365,23 @@ test.serial('a request counts to the day of its admission, whatever day the api 
   await services.moveAll();
   t.deepEqual(await reload(), { spentNano: 70n, reservedNano: 0n });
 });
+
+test.serial(
+  'a request counts to the day of its admission, even if Redis has lost it before its account was changed',
+  async (t) => {
+    const account = await createAccount({ budget: daily(10_000n) });
+    const one = request(account);
+    await runAdmission(services.redis, one);
+    const yesterday = Date.now() - 86_400_000;
+    await runSettlement(services.redis, usageEvent(account.id, one.requestId, { at: yesterday }), 70n);
+    // As if the reader of the ledger had died after its first write.
+    const entries = await readEntries(services.redis, account.id);
+    await services.ledger.insertEntries(entries.map(toLedgerDocument));
+    await flushAll(services.redis);
+    await services.hotAccounts.load(account.id);
+    t.deepEqual(await readBudget(account), { spentNano: 70n, reservedNano: 0n });
+  },
+);
 
 test('a model must be allowed by the operator and by the owner', async (t) => {
   const account = await createAccount({ models: ['a', 'vendor/b'], ownerModels: ['vendor/b', 'c'] });
