@@ -5,7 +5,7 @@
 -- `tpm` (tokens per minute), and its budgets. `adr` has ranges of addresses, sorted and without overlaps, as pairs of 32
 -- hexadecimal digits: `first-last first-last`. An IPv4 address is written as the IPv6 address that it is mapped to.
 --
--- Needs `account`, `now`, `nowMs` and `dropBuckets` (rate-window.lua), and `address`: that of the caller as 32 hexadecimal
+-- Needs `account`, `now` and `nowMs` (rate-window.lua), and `address`: that of the caller as 32 hexadecimal
 -- digits, `-` if it is unknown, '' if it is not checked.
 --
 -- Replies have two descriptions at their end: of the budget that has least left, `field amount left period start`, and of
@@ -22,7 +22,7 @@ local function openRestrictions()
   tokenLimit = tonumber(tokenLimit)
   local tokenWindow = string.gsub(account, ':account:', ':tpm:', 1)
   if tokenLimit then
-    usedTokens = dropBuckets(tokenWindow, tonumber(usedTokens or '0'))
+    usedTokens = dropBuckets(tokenWindow, tonumber(usedTokens or '0'), now)
     redis.call('HSET', account, 'twin', usedTokens)
   end
   local budgets = openBudgets(account, operatorsBudget, ownersBudget)

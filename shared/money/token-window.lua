@@ -1,16 +1,15 @@
--- The tokens that an account used in its sliding minute, if they are limited: a list of one-second buckets like that of
--- the requests (rate-window.lua), whose sum is the account's field `twin`.
+-- The tokens that an account used in its sliding minute, if they are limited. The sum of the window (window-buckets.lua) is
+-- the account's field `twin`.
+
+-- include 'window-buckets.lua'
 
 -- Adds tokens that are used now.
 local function addTokens(account, tokens)
   if tokens <= 0 then return end
-  local window, now = string.gsub(account, ':account:', ':tpm:', 1), redis.call('TIME')[1]
-  local newest = redis.call('LINDEX', window, -1)
-  local second, count = string.match(newest or '', '(%d+):(%d+)')
-  if second == now then redis.call('LSET', window, -1, string.format('%s:%.0f', now, count + tokens))
-  else redis.call('RPUSH', window, string.format('%s:%.0f', now, tokens)) end
+  local window, now = string.gsub(account, ':account:', ':tpm:', 1), tonumber(redis.call('TIME')[1])
+  local used, tailSecond, tailCount = dropBuckets(window, tonumber(redis.call('HGET', account, 'twin') or '0'), now)
+  if tailSecond == now then redis.call('LSET', window, -1, string.format('%.0f:%.0f', now, tailCount + tokens))
+  else redis.call('RPUSH', window, string.format('%.0f:%.0f', now, tokens)) end
   redis.call('EXPIRE', window, 61)
-  -- The sum of a window that has expired is no longer valid.
-  if newest then redis.call('HINCRBY', account, 'twin', string.format('%.0f', tokens))
-  else redis.call('HSET', account, 'twin', string.format('%.0f', tokens)) end
+  redis.call('HSET', account, 'twin', string.format('%.0f', used + tokens))
 end

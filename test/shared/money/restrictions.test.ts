@@ -483,6 +483,21 @@ test('over the limit of tokens, a batch is admitted, because its lines count non
   t.is((await runPreAdmission(services.redis, before)).outcome, 'tokens_limited');
 });
 
+test('output that is settled after a step of the clock drops the tokens of other minutes', async (t) => {
+  const account = await createAccount({ tokensPerMinute: 100 });
+  const first = request(account, { promptTokens: 0 });
+  await runAdmission(services.redis, first);
+  const [now] = (await services.redis.time()).map(Number);
+  const window = redisKeys.tokenWindow(account.id);
+  // The clock was ahead, and nothing was admitted since.
+  await services.redis.rpush(window, `${now! - 100}:30`, `${now! + 3_000}:500`);
+  await services.redis.hset(redisKeys.account(account.id), 'twin', 530);
+  const event = usageEvent(account.id, first.requestId, { at: Date.now(), completionTokens: 20 });
+  await runSettlement(services.redis, event, 1n);
+  t.is(await services.redis.llen(window), 1);
+  t.like(await admit(account, { promptTokens: 0 }), { outcome: 'ok', tokens: { remaining: 80 } });
+});
+
 test('output that is settled a minute after the last prompt is all that counts', async (t) => {
   const account = await createAccount({ tokensPerMinute: 100 });
   const first = request(account, { promptTokens: 90 });
