@@ -20,7 +20,6 @@ import { forgetOldSpending } from './forget-old-spending.ts';
 import { mailLowBalances } from './mail-low-balances.ts';
 import { startPreparing } from './prepare-stores.ts';
 import { runPeriodically } from './run-periodically.ts';
-import { runOnSchedule } from './schedule.ts';
 import { startSweepingFiles } from './sweep-files.ts';
 import { OrphanSweeper } from './sweep-orphans.ts';
 import { startSweepingUploads } from './sweep-uploads.ts';
@@ -132,15 +131,16 @@ function startPeriodicTasks({
       run: () => sweeper.sweep(),
     },
     { name: 'deleting files', intervalMs: 5_000, run: () => files.maintainShards() },
+    {
+      name: 'forgetting old spending',
+      intervalMs: 3_600_000,
+      run: () => forgetOldSpending({ redis, accounts }),
+    },
   ];
   return [
     startRequestHeartbeat(reservations, listRequests, log),
     bans,
     ...tasks.map((task) => runPeriodically(task, faults)),
-    runOnSchedule(
-      { name: 'forgetting old spending', expression: '20 0 * * *', run: () => forgetOldSpending(accounts) },
-      log,
-    ),
     startSweepingFiles({ redis, workerId, objects, log }),
     startSweepingUploads({ redis, workerId, objects, log }),
   ];

@@ -25,6 +25,8 @@ export const redisKeys = {
     `mg:${tag(shardOf(accountId))}:webhook-receiver:${accountId}:${origin}`,
   /** String: set while a receiver of the account counts as hanging; an hour after the last timeout. */
   hangingWebhooks: (accountId: string) => `mg:${tag(shardOf(accountId))}:webhooks-hanging:${accountId}`,
+  /** String: the last day (since 1970) whose spending accounts in MongoDB have forgotten. No TTL. */
+  spendingForgotten: 'mg:spending-forgotten',
   /** List: `second:slots` of an account's requests in the last minute. Expires a minute after the last one. */
   rpmWindow: (accountId: string) => `mg:${tag(shardOf(accountId))}:rpm:${accountId}`,
   /** List: `second:tokens` of an account in the last minute, if its tokens per minute are limited; a minute. */

@@ -4,7 +4,6 @@ import type { WebLink, WebUser } from '../../../shared/account-area/web-models.t
 import { changeAccount } from '../../../shared/accounts/change-account.ts';
 import { runRefill } from '../../../shared/accounts/refill-script.ts';
 import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
-import { forgetOldSpending } from '../../../workers/maintenance/forget-old-spending.ts';
 import { mailLowBalances, type LowBalanceDeps } from '../../../workers/maintenance/mail-low-balances.ts';
 import { charge } from '../../support/billing.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
@@ -143,21 +142,4 @@ test.serial('a threshold that is set while entries are applied is not missed', a
   const stored = await services.accounts.findById(account.id);
   t.is(stored?.balanceNano, 400n);
   t.truthy(stored?.low);
-});
-
-test.serial('what was spent on days that no budget counts is forgotten, and the rest is kept', async (t) => {
-  const account = await services.createAccount();
-  await charge(services.redis, account, 7n);
-  await services.moveAll();
-  const day = (daysAgo: number): string =>
-    new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
-  const accounts = services.mongo.db.collection('accounts');
-  const old = Object.fromEntries([39, 40, 45].map((days) => [`spentByDay.${day(days)}`, 5n]));
-  await accounts.updateOne({ _id: account.id as never }, { $set: old });
-  await forgetOldSpending(services.accounts);
-  const { spentByDay = {} } = (await services.accounts.findById(account.id))!;
-  t.is(spentByDay[day(39)], 5n);
-  t.is(spentByDay[day(40)], undefined);
-  t.is(spentByDay[day(45)], undefined);
-  t.is(Object.keys(spentByDay).length, 2);
 });
