@@ -1,9 +1,8 @@
 import type mongoose from 'mongoose';
-import { nameDay, toDay } from '../accounts/budget-periods.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { LedgerConflict } from './ledger-conflict.ts';
 import { findLowState, type LowBalance, type ThresholdState } from './low-balance.ts';
-import { formatStreamId, type StreamId } from './usage-event.ts';
+import { formatStreamId, nameDayOf, type StreamId } from './usage-event.ts';
 
 /** The fields of an account in MongoDB that its ledger entries change. */
 interface AccountSums {
@@ -125,7 +124,7 @@ export function sumRows(id: string, from: AppliedAccount, rows: readonly Row[]):
     addedNano: sum(refills.map((row) => row.amountNano)),
     freeRequests: rows.reduce((total, row) => total + row.freeRequests, 0),
     spentByDay: sumByDay(
-      charges.map(({ at, day = nameDay(toDay(at.getTime())), amountNano }) => ({
+      charges.map(({ at, day = nameDayOf(at), amountNano }) => ({
         day,
         costNano: -amountNano,
       })),

@@ -1,4 +1,3 @@
-import { nameDay, toDay } from '../accounts/budget-periods.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { addToSums, findApplied, type SumsChange, type SumsDocument } from './add-to-sums.ts';
@@ -14,7 +13,14 @@ import { describeCredit, type RefillLogDocument, type RequestedCredit } from './
 import { createRequestLogIndexes } from './request-log-indexes-store.ts';
 import { SpendStore, type AccountSpendDocument, type ModelSpendDocument } from './spend-store.ts';
 import { spendSums } from './sum-spend.ts';
-import { firstStreamId, isAfter, type LedgerEntry, type StreamId, type UsageEvent } from './usage-event.ts';
+import {
+  firstStreamId,
+  isAfter,
+  nameDayOf,
+  type LedgerEntry,
+  type StreamId,
+  type UsageEvent,
+} from './usage-event.ts';
 
 /** Every entry that ever changed a balance; kept forever. `_id` is the id of the request or refill. */
 export interface LedgerDocument extends RequestedCredit {
@@ -320,6 +326,6 @@ export function toLedgerDocument(entry: LedgerEntry): LedgerDocument {
     freeRequests: entry.free ? -1 : 0,
     shortfallNano: entry.shortfallNano,
     priceVersion: entry.event.priceVersion,
-    ...(entry.day !== nameDay(toDay(at.getTime())) && { day: entry.day }),
+    ...(entry.day !== nameDayOf(at) && { day: entry.day }),
   };
 }

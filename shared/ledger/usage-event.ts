@@ -228,8 +228,11 @@ export function parseLedgerEntry(streamIdText: string, fields: readonly string[]
  */
 function nameDay(day: string | undefined, at: number): string {
   const isGiven = day !== undefined && /^\d{1,7}$/.test(day);
-  return new Date(isGiven ? Number(day) * 86_400_000 : at).toISOString().slice(0, 10);
+  return nameDayOf(new Date(isGiven ? Number(day) * 86_400_000 : at));
 }
+
+/** Returns the day of a time, in UTC: `YYYY-MM-DD`. */
+export const nameDayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
 /** Returns a field's last value. An entry has so few fields that a map would take longer to build. */
 function findValue(fields: readonly string[], name: string): string | undefined {
