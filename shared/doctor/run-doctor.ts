@@ -83,8 +83,11 @@ async function checkRedisAndCatalog(
     const findings = [...(await ofRedis), ...(await ofCatalog)];
     if (upstreams && isReachable && catalog !== null) {
       const mongo = openMongo(config.mongodbUrl, silent);
-      const checking = checkUpstreams(redis, catalog, openTrail({ mongo }));
-      findings.push(...(await checking.finally(() => mongo.close())));
+      try {
+        findings.push(...(await checkUpstreams(redis, catalog, openTrail({ mongo }))));
+      } finally {
+        await mongo.close();
+      }
     }
     return findings;
   } finally {
