@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { createApiKey, createRefillCode, hashSecret } from '../../../shared/accounts/credentials.ts';
-import { createTokenSecret } from '../../../shared/admin/admin-scope.ts';
-import { maskSecrets } from '../../../shared/encoding/mask-secrets.ts';
+import { createApiKey, createRefillCode, hashSecret } from '../../../../shared/accounts/credentials.ts';
+import { createTokenSecret } from '../../../../shared/admin/admin-scope.ts';
+import { maskSecrets } from '../../../../api/http/responses/mask-secrets.ts';
 
 test('keys, tokens and codes are hidden in a path, whole or cut', (t) => {
   for (let i = 0; i < 100; i++) {
