@@ -36,8 +36,10 @@ const minMs = 2;
 const stepMs = 4;
 /** The shortest of several runs was hardly interrupted. */
 const runs = 5;
-/** How often a result must repeat itself until it counts. */
+/** How often a result must repeat itself, without an exception, until it counts. */
 const confirmations = 3;
+/** A busy machine causes exceptions, which would hide growth. */
+const attempts = 3;
 
 /**
  * Returns a description of the growth if the time of the work grows faster than its input; null otherwise. Measures in
@@ -54,8 +56,10 @@ export async function findFastGrowth<T>(work: Work<T>): Promise<string | null> {
     if (small === undefined || largeMs < minMs || largeMs < suspiciousRatio * lowerMs(small)) continue;
     // The small input mostly took too little time for the thread's clock.
     if (largeMs < suspiciousRatio * (await measureSmall(work, share))) continue;
-    const growth = await confirm(work, share);
-    if (growth !== null) return growth;
+    for (let attempt = 0; attempt < attempts; attempt += 1) {
+      const growth = await confirm(work, share);
+      if (growth !== null) return growth;
+    }
   }
   return null;
 }
@@ -72,7 +76,7 @@ const lowerMs = ({ wallMs, threadMs }: Time): number => Math.min(wallMs, Math.ma
 /** How long an eighth of the input takes (ms): so many runs of it that they have the same total size. */
 async function measureSmall<T>({ make, run, maxSize }: Work<T>, share: number): Promise<number> {
   const small = make(Math.ceil(Math.ceil(maxSize * share) / factor));
-  return toSmallMs(await measure(run, small, factor));
+  return toSmallMs(await measureBest(run, small, factor, 2));
 }
 
 /** The time of one of the runs of a small input. */
