@@ -18,6 +18,8 @@ export async function listAccounts({ accounts }: Deps, { limit, after }: PageReq
 const idBeginning = /^[0-9a-f][0-9a-f-]{3,35}$/;
 /** Words, or accounts by their ids, that are read for one page. A search of several words may find fewer accounts among them than a page has. */
 const maxWordsRead = 1_000;
+/** Words that are read together if the first ones of a page do not fill it. */
+const wordsPerRead = 200;
 
 /**
  * Searches accounts by the beginning of their ids (from four characters on), and of words of their names, addresses and
@@ -84,7 +86,8 @@ async function addByWords({ accounts }: Deps, search: WordSearch): Promise<Page<
   // The last account that was at its first matching word, whether or not its other words match.
   let lastSeen: string | null = null;
   while (found.length <= limit) {
-    const places = await accounts.findWords(longest, place, limit + 1);
+    const size = words === 0 ? limit + 1 : wordsPerRead;
+    const places = await accounts.findWords(longest, place, size);
     const ids = [...new Set(places.map(({ accountId }) => accountId))];
     const documents = new Map((await accounts.findByIds(ids)).map((one) => [one._id, one]));
     for (const { word, accountId } of places) {
@@ -97,7 +100,7 @@ async function addByWords({ accounts }: Deps, search: WordSearch): Promise<Page<
     }
     place = places.at(-1) ?? place;
     words += places.length;
-    if (places.length <= limit) break;
+    if (places.length < size) break;
     if (words >= maxWordsRead && found.length <= limit && lastSeen !== null)
       return { rows: found, hasMore: true, lastId: lastSeen };
   }
