@@ -155,6 +155,7 @@ test('only operations with an idempotency conflict accept an Idempotency-Key', (
     'createChatCompletion',
     'createEmbedding',
     'createImage',
+    'createRefillCodes',
     'creditAccount',
     'editImage',
     'retryBatch',
