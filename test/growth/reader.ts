@@ -60,11 +60,14 @@ export const readsItems = <T>(
   },
 });
 
-/** Returns a line for each input for which the reader's time grows faster than the input. */
-export async function findSlowInputs(reader: Reader): Promise<string[]> {
+/**
+ * Returns a line for each input for which the reader's time grows faster than the input.
+ * @param attempts see `findFastGrowth`
+ */
+export async function findSlowInputs(reader: Reader, attempts = 1): Promise<string[]> {
   const found: string[] = [];
   for (const { name, maxSize, prepare } of reader.inputs()) {
-    const growth = await findFastGrowth({ make: prepare, run: (start) => start(), maxSize });
+    const growth = await findFastGrowth({ make: prepare, run: (start) => start(), maxSize }, attempts);
     if (growth !== null) found.push(`${reader.name}, ${name}: ${growth}`);
   }
   return found;
