@@ -127,7 +127,10 @@ test('an example can be run by its name through the common entry point', async (
   t.regex(stdout, /Hello!/);
   const unknown = await runExample(['main', 'toString'], env);
   t.is(unknown.code, 2);
-  t.is(unknown.stderr, 'Usage: npm run example -- semantic-search|embed-file|chat|image|billing [arguments]\n');
+  t.is(
+    unknown.stderr,
+    'Usage: npm run example -- semantic-search|embed-file|chat|image|billing [arguments]\n',
+  );
 });
 
 test('without a key the examples use the demo account of npm start', async (t) => {
