@@ -1,6 +1,7 @@
 import { describeQueues, drainQueue } from '../../shared/admin/queues.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
-import { queueNames, queueOfModel, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
+import { listQueuesInUse } from '../../shared/work/queue/queues-in-use.ts';
 import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { listFailedJobs } from './failed-jobs.ts';
 import { endProgress, showProgress } from './progress.ts';
@@ -69,8 +70,8 @@ async function drain(context: AdminContext): Promise<unknown> {
 async function showStatus(context: AdminContext): Promise<unknown> {
   return await withCatalog(context, async (catalog) => {
     const queues = await describeQueues(context, catalog);
-    const inUse = new Set(catalog.current.models.map(({ type }) => queueOfModel(type)));
-    for (const queue of inUse) if (queues[queue].workers === 0) warnOfAbsence(context, queue);
+    for (const queue of listQueuesInUse(catalog))
+      if (queues[queue].workers === 0) warnOfAbsence(context, queue);
     return queues;
   });
 }

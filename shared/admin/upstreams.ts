@@ -54,12 +54,6 @@ export async function describeRoutes({ redis }: Deps, catalog: Catalog, of: Rout
 }
 export type DescribedRoute = Awaited<ReturnType<typeof describeRoutes>>[number];
 
-/** Whether all that is known against a route is that this process lacks its key. */
-export const isUnset = ({ not_called: reason }: Pick<DescribedRoute, 'not_called'>): boolean =>
-  reason !== null && reason.endsWith(missingKey);
-
-const missingKey = 'is not set in this shell';
-
 const listRoutes = (model: CatalogModel, of: RoutesOf | null): CatalogRoute[] =>
   model.routes.filter(
     (route) =>
@@ -83,7 +77,7 @@ function describeCandidate(
     : isDrained
       ? `it is drained by an operator: upstream undrain ${upstream.name}`
       : null;
-  const missing = variable === null ? null : `${variable} ${missingKey}`;
+  const missing = variable === null ? null : `${variable} is not set in this shell`;
   return {
     model: model.id,
     upstream: upstream.name,

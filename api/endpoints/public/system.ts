@@ -3,7 +3,7 @@ import { defineEndpoint, type ContextOf } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
 import { describeHealth } from '../../operator/conditions/describe-health.ts';
-import { listQueuesInUse } from '../../requests/dispatch/queues-in-use.ts';
+import { listQueuesInUse } from '../../../shared/work/queue/queues-in-use.ts';
 import { sendPrepared } from '../../responses/send-prepared.ts';
 
 export const getHealth = defineEndpoint(

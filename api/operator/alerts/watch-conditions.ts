@@ -6,7 +6,7 @@ import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts
 import type { Running } from '../../../shared/platform/runtime/lifecycle.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
-import { listQueuesInUse } from '../../requests/dispatch/queues-in-use.ts';
+import { listQueuesInUse } from '../../../shared/work/queue/queues-in-use.ts';
 import type { ConditionBoard } from '../conditions/condition-board.ts';
 import { ConditionWatcher } from '../conditions/condition-watcher.ts';
 import { showReading } from '../conditions/show-reading.ts';

@@ -22,7 +22,7 @@ import { failAllPendingReplies, failPendingReplies } from '../replies/fail-pendi
 import { StoredResponses } from '../stored-responses/stored-responses.ts';
 import { PendingReplies } from '../replies/pending-replies.ts';
 import type { AbsenceReport } from '../replies/worker-absence.ts';
-import { listQueuesInUse } from './queues-in-use.ts';
+import { listQueuesInUse } from '../../../shared/work/queue/queues-in-use.ts';
 
 /** Dispatches requests to workers and waits for their replies. */
 export interface Dispatch {

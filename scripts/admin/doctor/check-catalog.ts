@@ -1,6 +1,6 @@
 import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { describeRoutes, isUnset } from '../../../shared/admin/upstreams.ts';
+import { describeRoutes } from '../../../shared/admin/upstreams.ts';
 import { ok, problem, warning, type Finding } from '../../../shared/doctor/finding.ts';
 
 /** How many are named. */
@@ -22,7 +22,7 @@ export async function checkCatalog(redis: RedisClient, catalog: CatalogStore): P
     ),
   ];
   const rows = await describeRoutes({ redis }, catalog, null);
-  const stopped = rows.filter((row) => row.not_called !== null && !isUnset(row));
+  const stopped = rows.filter((row) => row.not_called !== null);
   const dead = active.filter(({ id }) => {
     const ofModel = rows.filter(({ model }) => model === id);
     return ofModel.length > 0 && ofModel.every((row) => stopped.includes(row));
@@ -47,7 +47,7 @@ export async function checkCatalog(redis: RedisClient, catalog: CatalogStore): P
   return findings;
 }
 
-export function nameSome(names: readonly string[]): string {
+function nameSome(names: readonly string[]): string {
   const different = [...new Set(names)];
   const more = different.length - maxNamed;
   return different.slice(0, maxNamed).join(', ') + (more > 0 ? ` and ${more} more` : '');

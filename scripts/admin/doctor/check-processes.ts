@@ -4,7 +4,8 @@ import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts
 import { redisChannels } from '../../../shared/platform/redis/redis-keys.ts';
 import { productBuild } from '../../../shared/platform/runtime/product-version.ts';
 import { readDemand } from '../../../shared/work/demand/read-demand.ts';
-import { queueNames, queueOfModel } from '../../../shared/work/queue/job-kinds.ts';
+import { queueNames } from '../../../shared/work/queue/job-kinds.ts';
+import { listQueuesInUse } from '../../../shared/work/queue/queues-in-use.ts';
 import { ok, problem, warning, type Finding } from '../../../shared/doctor/finding.ts';
 
 /** Checks what runs: api processes, workers of each queue and their builds, the ledger. */
@@ -21,7 +22,7 @@ export async function checkProcesses(
       redis.time().then(([seconds]) => Number(seconds) * 1_000),
     ),
   ]);
-  const used = new Set(catalog.current.models.map(({ type }) => queueOfModel(type)));
+  const used = listQueuesInUse(catalog);
   const inUse = queueNames.filter((queue) => used.has(queue));
   const without = inUse.filter((queue) => demand.queues[queue].workers === 0);
   const builds = new Set(inUse.flatMap((queue) => [...demand.queues[queue].versions.keys()]));
