@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
@@ -10,6 +11,7 @@ import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { maxStepMs } from '../../workers/runs/choice-silence.ts';
 import { listenTo } from '../support/listen-to.ts';
+import { sendControl } from '../../shared/work/replies/worker-control.ts';
 import { WorkerRegistryStore } from '../../shared/work/queue/worker-registry-store.ts';
 
 /**
@@ -94,18 +96,18 @@ async function prepareChat(
   return { account, body: { model, stream, messages, max_tokens: 20_000, ...more } };
 }
 
-/** Disconnects, and resolves once the gateway has sent the worker a cancel message. */
+/** Disconnects, and resolves once the worker has received the gateway's cancel message. */
 async function disconnectAndWait(
   t: ExecutionContext,
   { account }: TestChat,
   caller: DisconnectingCaller,
 ): Promise<void> {
   const [requestId] = await findReservations(stack, account.id);
-  const workers = await new WorkerRegistryStore(stack.redis).findAlive('chat');
+  const workers = [...(await new WorkerRegistryStore(stack.redis).findAlive('chat'))];
   const controlMessages = await listenTo(
     t,
     stack.config.redisUrl,
-    ...Array.from(workers, redisChannels.control),
+    ...workers.map((workerId) => redisChannels.control(workerId)),
   );
   caller.leave();
   for (;;) {
@@ -116,6 +118,14 @@ async function disconnectAndWait(
     if (message.action === 'cancel' && message.requestId === requestId) break;
   }
   controlMessages.close();
+  await Promise.all(workers.map(waitForControl));
+}
+
+/** Resolves once a worker has received all control messages that have been sent to it so far. Nothing of its `image` queue waits here. */
+async function waitForControl(workerId: string): Promise<void> {
+  const reply = `test:{${randomUUID()}}:received`;
+  await sendControl(stack.redis, workerId, { action: 'drain', queue: 'image', reply });
+  await waitFor('the worker to have received all messages', async () => (await stack.redis.llen(reply)) > 0);
 }
 
 /**
