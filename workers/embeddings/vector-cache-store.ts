@@ -12,7 +12,7 @@ const namesPerCommand = 256;
 const bytesPerCommand = 1_000_000;
 
 /** A slower lookup would take as long as calling the vendor. */
-const lookupTimeoutMs = 1_000;
+const defaultLookupTimeoutMs = 1_000;
 
 /** Nothing awaits the writes, so this limits the memory they use when Redis is slow. */
 const maxBytesInFlight = 64_000_000;
@@ -30,12 +30,15 @@ export class VectorCacheStore {
   readonly #redis: RedisClient;
   readonly #use: CacheUseStore;
   readonly #log: Logger;
+  readonly #lookupTimeoutMs: number;
   #bytesInFlight = 0;
 
-  constructor(redis: RedisClient, log: Logger) {
+  /** @param lookupTimeoutMs after which a read finds nothing */
+  constructor(redis: RedisClient, log: Logger, lookupTimeoutMs = defaultLookupTimeoutMs) {
     this.#redis = redis;
     this.#use = new CacheUseStore(redis);
     this.#log = log;
+    this.#lookupTimeoutMs = lookupTimeoutMs;
   }
 
   /** Takes one round trip. Returns the vector for each name, in order; null for a miss. */
@@ -43,7 +46,9 @@ export class VectorCacheStore {
     const { modelId, dimensions } = space;
     const keys = names.map((name) => redisKeys.cachedVector(modelId, name));
     try {
-      const cachedBytes = await within(lookupTimeoutMs, this.#readKeys(keys), throwTimeout);
+      const cachedBytes = await within(this.#lookupTimeoutMs, this.#readKeys(keys), () =>
+        throwTimeout(this.#lookupTimeoutMs),
+      );
       const foundVectors = cachedBytes.map((bytes) =>
         bytes === null ? null : decodeEntry(bytes, dimensions),
       );
@@ -107,8 +112,8 @@ class LookupTimeout extends Error {
   override readonly name = 'LookupTimeout';
 }
 
-function throwTimeout(): never {
-  throw new LookupTimeout(`no reply within ${lookupTimeoutMs} ms`);
+function throwTimeout(timeoutMs: number): never {
+  throw new LookupTimeout(`no reply within ${timeoutMs} ms`);
 }
 
 function cutByBytes(entries: readonly VectorToCache[]): VectorToCache[][] {
