@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { redisChannels } from '../../shared/platform/redis/redis-keys.ts';
+import { redisChannels, redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { startChat, type DisconnectingCaller } from '../support/disconnecting-caller.ts';
 import { findReservations, findRow, readAmountCharged, waitForNoReservation } from '../support/observe.ts';
 import { useScriptedStack } from '../support/scripted-stack.ts';
@@ -103,11 +103,11 @@ async function disconnectAndWait(
   caller: DisconnectingCaller,
 ): Promise<void> {
   const [requestId] = await findReservations(stack, account.id);
-  const workers = [...(await new WorkerRegistryStore(stack.redis).findAlive('chat'))];
+  const workers = await new WorkerRegistryStore(stack.redis).findAlive('chat');
   const controlMessages = await listenTo(
     t,
     stack.config.redisUrl,
-    ...workers.map((workerId) => redisChannels.control(workerId)),
+    ...Array.from(workers, redisChannels.control),
   );
   caller.leave();
   for (;;) {
@@ -118,12 +118,15 @@ async function disconnectAndWait(
     if (message.action === 'cancel' && message.requestId === requestId) break;
   }
   controlMessages.close();
-  await Promise.all(workers.map(waitForControl));
+  await Promise.all(Array.from(workers, waitForControl));
 }
 
-/** Resolves once a worker has received all control messages that have been sent to it so far. Nothing of its `image` queue waits here. */
+/**
+ * Resolves once a worker has received all control messages that have been sent to it so far. A drain is one to which it
+ * replies, and nothing waits in its `image` queue. `drainSlotWaiters` would give up after some seconds.
+ */
 async function waitForControl(workerId: string): Promise<void> {
-  const reply = `test:{${randomUUID()}}:received`;
+  const reply = redisKeys.drained(randomUUID());
   await sendControl(stack.redis, workerId, { action: 'drain', queue: 'image', reply });
   await waitFor('the worker to have received all messages', async () => (await stack.redis.llen(reply)) > 0);
 }

@@ -37,7 +37,7 @@ function createVectors(space: VectorSpace, names: readonly string[]): NamedVecto
 const createNames = (count: number): string[] => Array.from({ length: count }, () => randomUUID());
 
 /** Waits longer for a reply than in production, so that a busy machine does not hide what is stored. */
-const openStore = (): VectorCacheStore => new VectorCacheStore(redis(), log, 60_000);
+const openStore = (client = redis()): VectorCacheStore => new VectorCacheStore(client, log, 60_000);
 
 async function findNames(space: VectorSpace, names: readonly string[]): Promise<string[]> {
   const cached = await openStore().read(space, names);
@@ -89,7 +89,7 @@ test('thousands of inputs are looked up and cached with commands of limited size
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   };
   const space = createSpace({ dimensions: 1536, maxBytes: 100_000_000 });
-  const store = new VectorCacheStore(ownClient, log, 60_000);
+  const store = openStore(ownClient);
   const vectors = createVectors(space, createNames(2048));
   await store.write(space, vectors);
   const cached = await store.read(
