@@ -10,11 +10,14 @@ import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { loadConfig } from '../../shared/platform/config/config.ts';
 import { createLogger } from '../../shared/platform/runtime/logger.ts';
 import { explainMongoError } from '../../shared/platform/storage/explain-mongo-error.ts';
-import { isMongoUnavailable, openMongo } from '../../shared/platform/storage/mongo-client.ts';
+import { isMongoError, isMongoUnavailable, openMongo } from '../../shared/platform/storage/mongo-client.ts';
 import { openWebStores } from '../../shared/account-area/web-stores.ts';
 import { CommandError, UsageError, type AdminContext } from './command.ts';
 
 export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn' | 'trail'>;
+
+/** A person waits for a command, on a machine that may be busy: a store gets longer than for a request of a caller. */
+const storeWaitMs = 5_000;
 
 /** Connects to the stores of the running stack, or to those configured in the environment, while `use` runs. */
 export async function withStores(
@@ -23,10 +26,10 @@ export async function withStores(
 ): Promise<void> {
   const config = loadConfig(env);
   const log = createLogger('admin', 'silent');
-  const redis = createRedis(await locateRedis(config.redisUrl, 5_000), 'commands', log);
-  const mongo = openMongo(config.mongodbUrl, log);
+  const redis = createRedis(await locateRedis(config.redisUrl, storeWaitMs), 'commands', log);
+  const mongo = openMongo(config.mongodbUrl, log, { serverMs: storeWaitMs });
   try {
-    await waitUntilReady(redis, 5_000);
+    await waitUntilReady(redis, storeWaitMs);
     const accounts = new AccountStore(mongo.db, config);
     const ledger = new LedgerStore(mongo.db, config);
     const hotAccounts = new HotAccountStore(redis, accounts, ledger);
@@ -43,10 +46,15 @@ export async function withStores(
 /** Describes a failure for the operator. Includes a stack trace only for internal errors. */
 export function describeFailure(error: unknown): string {
   if (error instanceof AppError && error.code === 'service_unavailable' && !error.isExposed)
-    return 'Redis or MongoDB does not respond.';
-  if (isMongoUnavailable(error)) return 'MongoDB does not respond.';
+    return isMongoError(error.cause) && isMongoUnavailable(error.cause)
+      ? describeFailure(error.cause)
+      : `Redis or MongoDB does not respond${quote(error.cause ?? (error.message === error.kind.en ? null : error))}.`;
+  if (isMongoUnavailable(error)) return `MongoDB does not respond${quote(error)}.`;
   const explanation = explainMongoError(error);
   if (explanation !== null) return explanation;
   const expected = [UsageError, CommandError, ConfigError, AppError].some((kind) => error instanceof kind);
   return expected || !(error instanceof Error) ? (error as Error).message : (error.stack ?? error.message);
 }
+
+const quote = (error: unknown): string =>
+  error instanceof Error ? `: ${error.message.replace(/\.$/, '')}` : '';

@@ -18,13 +18,18 @@ export interface MongoConnection {
   close(): Promise<void>;
 }
 
+export interface MongoWaits {
+  /** How long a command waits for a server, in milliseconds. */
+  readonly serverMs?: number;
+}
+
 /** The database if the URL does not specify one. */
 const defaultDatabase = 'model_gateway';
 const reconnectPauseMs = 250;
 
 /**
  * Opens one connection pool per process. The first command connects it, so a process can start while MongoDB is
- * unavailable and serve the accounts that it knows. Commands then fail within two seconds.
+ * unavailable and serve the accounts that it knows. Commands then fail within two seconds, unless `waits` says otherwise.
  *
  * How long a command can take:
  * - A server that hangs accepts commands and keeps its connections open. The driver checks it every three seconds, and
@@ -38,8 +43,8 @@ const reconnectPauseMs = 250;
  *
  * int64 is read as bigint, and bigint is written as int64, so that money is never converted to a double.
  */
-export function openMongo(url: string, log: Logger): MongoConnection {
-  const client = createClient(url);
+export function openMongo(url: string, log: Logger, waits: MongoWaits = {}): MongoConnection {
+  const client = createClient(url, waits);
   client.on('serverOpening', ({ address }) => {
     endClosedSocketWaits(Number(address.slice(address.lastIndexOf(':') + 1)));
   });
@@ -90,13 +95,13 @@ export function openMongo(url: string, log: Logger): MongoConnection {
  * Creates a client without connecting.
  * @throws ConfigError if the URL is invalid, or has an unknown or forbidden option
  */
-export function createClient(url: string): mongoose.mongo.MongoClient {
+export function createClient(url: string, { serverMs = 2_000 }: MongoWaits = {}): mongoose.mongo.MongoClient {
   checkDurability(url);
   try {
     return new MongoClient(url, {
       ...durability,
-      serverSelectionTimeoutMS: 2_000,
-      connectTimeoutMS: 2_000,
+      serverSelectionTimeoutMS: serverMs,
+      connectTimeoutMS: serverMs,
       heartbeatFrequencyMS: 3_000,
       socketTimeoutMS: 20_000,
       maxPoolSize: 20,
