@@ -137,7 +137,7 @@ export async function admit<P extends Placement>(
   if ('budget' in result && 'tokens' in result) context.set(describeRestrictions(result));
   if (result.outcome !== 'ok') services.facts.forget(requestId);
   if (result.outcome === 'attached') {
-    context.state.isReplay = true;
+    context.state.replayOf = result.requestId;
     context.set({ 'x-request-id': result.requestId, 'idempotent-replayed': 'true' });
     return { ...result, accountId };
   }

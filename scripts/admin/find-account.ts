@@ -24,7 +24,7 @@ export async function findAccountId(
 export const noSuchAccount = (given: string): CommandError =>
   new CommandError(
     given.startsWith('mg-')
-      ? 'No account has this API key. Check it, or give the account id; "account list" lists all accounts.'
+      ? 'No account has this API key. Check it, or whether it was replaced: "audit list --resource account" shows the parts of old and new keys, and "account list" all accounts.'
       : `No account ${quote(given)}. Give an id, an API key, or the number that the account area shows; "account list" lists all accounts.`,
   );
 

@@ -145,15 +145,18 @@ test('the line of a caller who left says what was charged, once its worker has s
   t.true(Number(line['cost']) > 0);
 });
 
-test('a replay says so, and its tokens and cost are not logged again', async (t) => {
+test('a replay names the request whose response it is, and its tokens and cost are not logged again', async (t) => {
   const { stack, account, nextAccess, waitForLine } = await setUp(t, () => chatWithUsage(usage));
   const headers = { 'idempotency-key': 'once' };
   await (await stack.post('/v1/chat/completions', account.apiKey, body, headers)).text();
-  t.like(await nextAccess('/v1/chat/completions'), { promptTokens: 8, isReplay: undefined });
+  const first = await nextAccess('/v1/chat/completions');
+  t.like(first, { promptTokens: 8, replayOf: undefined, address: '127.0.0.1' });
   const replay = await stack.post('/v1/chat/completions', account.apiKey, body, headers);
   t.is(replay.headers.get('idempotent-replayed'), 'true');
   await replay.text();
-  const line = await waitForLine(({ isReplay }) => isReplay === true);
+  const line = await waitForLine(({ replayOf }) => replayOf !== undefined);
+  t.is(line['replayOf'], first['requestId']);
+  t.is(first['requestId'], replay.headers.get('x-request-id'));
   t.like(line, { status: 200, outcome: 'success', model: 'chat' });
   t.deepEqual([line['cost'], line['promptTokens']], [undefined, undefined]);
 });

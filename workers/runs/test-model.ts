@@ -10,6 +10,7 @@ import { callRoute, type RouteTarget } from '../routing/call-route.ts';
 import {
   noUpstreamUsage,
   UpstreamError,
+  wrongLength,
   type CallContext,
   type Upstream,
   type UpstreamTarget,
@@ -161,8 +162,10 @@ async function callOnce(
     case 'embedding': {
       if (upstream.embed === undefined) throw unsupported();
       const call = { inputs: ['test'], dimensions: null, user: null };
-      const { promptTokens, release } = await upstream.embed(target, call, context);
+      const { promptTokens, dimensions, release } = await upstream.embed(target, call, context);
       release?.();
+      const expected = model.dimensions?.default ?? dimensions;
+      if (dimensions !== expected) throw wrongLength(dimensions, expected);
       return { ...noUpstreamUsage, promptTokens };
     }
     case 'image': {

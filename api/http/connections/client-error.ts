@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { AppError } from '../../../shared/contract/errors.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { createTimeOrderedId } from '../../../shared/platform/runtime/time-ordered-id.ts';
+import { findCallerAddress } from '../callers/caller-address.ts';
 import { logAccess } from '../responses/access-line.ts';
 import { presentError } from '../../../shared/responses/error-body.ts';
 import { errorHeaders } from '../responses/error-headers.ts';
@@ -169,7 +170,8 @@ function sendOnConnection(
   const { method = null, path = null } = line ?? {};
   const durationMs = performance.now() - startedAtMs;
   const response = { status, isWhole: true, error };
-  logAccess(log, { requestId, method, path, response, durationMs, reason });
+  const address = findCallerAddress(socket.remoteAddress);
+  logAccess(log, { requestId, method, path, response, durationMs, reason, address });
 }
 
 function formatError(error: AppError, requestId: string): { headers: Record<string, string>; body: string } {

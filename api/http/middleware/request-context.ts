@@ -53,12 +53,12 @@ export function requestContext(
           ? 'client did not read the response'
           : undefined;
       if (state.span !== undefined) {
-        const { holder, model, error, isBroken, isReplay } = state;
+        const { holder, model, error, isBroken, replayOf } = state;
         const response = { status, isWhole, error, isBroken };
-        endRequestSpan(state.span, { requestId, accountId: holder?.accountId, model, response, isReplay });
+        endRequestSpan(state.span, { requestId, accountId: holder?.accountId, model, response, replayOf });
       }
       const report = (): void => {
-        const { operation, model, error, isBroken, holder, isReplay, firstOutputAtMs } = state;
+        const { operation, model, error, isBroken, holder, replayOf, firstOutputAtMs } = state;
         // One object for both: copying it takes longer than the metrics.
         const access: Access & EndedRequest = {
           requestId,
@@ -67,13 +67,14 @@ export function requestContext(
           response: { status, isWhole, error, isBroken },
           durationMs,
           reason,
+          address: context.request.ip,
           accountId: holder?.accountId,
           token: state.admin?.name,
           operation,
           model,
           firstOutputMs: firstOutputAtMs === undefined ? undefined : firstOutputAtMs - startedAtMs,
           facts: state.facts,
-          isReplay,
+          replayOf,
           traceId: state.span?.traceId,
         };
         metrics?.note(access);

@@ -25,8 +25,8 @@ export interface RequestState {
   span?: Span;
   /** What a worker did for the request. Set shortly before the end of its response. */
   facts?: RequestFacts;
-  /** Whether the response is that of an earlier request with the same Idempotency-Key. */
-  isReplay?: true;
+  /** The id of the earlier request with the same Idempotency-Key, if the response is that request's. */
+  replayOf?: string;
   /** When the first output of a stream was written, according to `performance.now` (ms). */
   firstOutputAtMs?: number;
   /** Set by meterRequests. */

@@ -53,6 +53,8 @@ export interface Access {
   readonly durationMs: number;
   /** Details for the operator that the status does not show. */
   readonly reason?: string | undefined;
+  /** Of the caller. */
+  readonly address?: string | undefined;
   readonly accountId?: string | undefined;
   /** The name of the operator's token. */
   readonly token?: string | undefined;
@@ -62,8 +64,8 @@ export interface Access {
   /** From the head of the request to the first output of a stream. */
   readonly firstOutputMs?: number | undefined;
   readonly facts?: RequestFacts | undefined;
-  /** Whether the response is that of an earlier request. */
-  readonly isReplay?: boolean | undefined;
+  /** The id of the earlier request whose response this is. */
+  readonly replayOf?: string | undefined;
   /** Of its span, if it is traced. */
   readonly traceId?: string | undefined;
 }
@@ -94,12 +96,13 @@ export function logAccess(log: Pick<Logger, 'warn' | 'info' | 'debug'>, access: 
   const reason = access.reason ?? (outcome === 'failed' && error !== undefined ? toLogReason(error) : null);
   if (reason !== null) line['reason'] = reason;
   if (error !== undefined) describeError(error, line);
+  if (access.address !== undefined) line['address'] = access.address;
   if (access.accountId !== undefined) line['accountId'] = access.accountId;
   if (access.token !== undefined) line['token'] = access.token;
   if (access.model !== undefined) line['model'] = access.model;
   if (access.firstOutputMs !== undefined) line['firstTokenMs'] = Math.round(access.firstOutputMs);
   if (access.facts !== undefined) describeFacts(access.facts, line);
-  if (access.isReplay === true) line['isReplay'] = true;
+  if (access.replayOf !== undefined) line['replayOf'] = access.replayOf;
   if (access.traceId !== undefined) line['traceId'] = access.traceId;
   const isRoutine = operation !== undefined && routine.has(operation.operationId) && status === 200;
   log[outcome === 'failed' ? 'warn' : isRoutine ? 'debug' : 'info'](line, 'request');

@@ -1,11 +1,11 @@
 import type { Span } from '../../../shared/platform/tracing/tracing.ts';
 import { findFinalStatus, findOutcome, type Access } from './access-line.ts';
 
-export type EndedRequest = Pick<Access, 'requestId' | 'accountId' | 'model' | 'response' | 'isReplay'>;
+export type EndedRequest = Pick<Access, 'requestId' | 'accountId' | 'model' | 'response' | 'replayOf'>;
 
 /** Describes how a request ended, and ends its span. */
 export function endRequestSpan(span: Span, ended: EndedRequest): void {
-  const { requestId, accountId, model, response, isReplay } = ended;
+  const { requestId, accountId, model, response, replayOf } = ended;
   const outcome = findOutcome(response);
   const errorType =
     response.error?.code ?? (outcome === 'success' || outcome === 'rejected' ? undefined : outcome);
@@ -16,7 +16,7 @@ export function endRequestSpan(span: Span, ended: EndedRequest): void {
     'model_gateway.request_id': requestId,
     'model_gateway.account_id': accountId,
     'model_gateway.outcome': outcome,
-    ...(isReplay === true && { 'model_gateway.is_replay': true }),
+    ...(replayOf !== undefined && { 'model_gateway.is_replay': true, 'model_gateway.replay_of': replayOf }),
   });
   // As HTTP's conventions have it, an error of the caller is none of the server's.
   if (findFinalStatus(response) >= 500) span.fail();

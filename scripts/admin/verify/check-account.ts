@@ -23,7 +23,8 @@ export interface Difference {
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
 const isCharge = (entry: LedgerEntry): boolean => entry.kind === 'charge';
 
-const amountOf = (entry: LedgerEntry): bigint =>
+/** What an entry adds to the balance. */
+export const amountOf = (entry: LedgerEntry): bigint =>
   entry.kind === 'charge' ? -entry.costNano : entry.amountNano;
 
 const freeRequestsOf = (entry: LedgerEntry): number => {

@@ -1,13 +1,13 @@
 import type { AccountStore } from '../../../shared/accounts/account-store.ts';
 import type { Orphan, ReservationStore } from '../../../shared/money/reservation-store.ts';
 import { DeadLetters } from '../../../shared/ledger/dead-letters-store.ts';
-import type { LedgerStore, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import type { LedgerStore, LedgerSums, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import type { PriceStore } from '../../../shared/ledger/price-store.ts';
 import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
 import { shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
-import { checkAccount, type Difference } from './check-account.ts';
+import { amountOf, checkAccount, type Difference } from './check-account.ts';
 import { checkCost } from './check-cost.ts';
 import { takeSnapshots } from './snapshot.ts';
 import { liveness } from '../../../shared/platform/redis/liveness.ts';
@@ -30,9 +30,20 @@ export interface VerifyOptions {
 export interface Verification {
   readonly accounts: number;
   readonly entries: number;
+  /** The money of the account, if only one is checked. */
+  readonly money?: AccountMoney;
   readonly differences: Difference[];
   /** Reservations without a request, released by this run. */
   readonly released: { request_id: string; account: string; reserved: string }[];
+}
+
+/** Sums of ledger entries in roubles, those included that are not in MongoDB yet. */
+export interface AccountMoney {
+  /** By codes, the sign-up grant and operators. */
+  readonly added: string;
+  /** Charged for requests, or taken back by operators. */
+  readonly spent: string;
+  readonly balance: string;
 }
 
 const chunkSize = 200;
@@ -54,12 +65,22 @@ export async function verifyLedger(
     verification.differences.push(...(await listUncounted(deps.redis, shard, account)));
   }
   let checked = 0;
+  let money: AccountMoney | undefined;
   for await (const [shard, ids] of listByShard(deps.accounts, account)) {
-    await checkChunk(deps, shard, ids, verification);
+    await checkChunk(deps, shard, ids, verification, (sums) => {
+      money = sums;
+    });
     checked += ids.length;
     onProgress(checked);
   }
-  return { ...verification, accounts: checked };
+  const { entries, differences, released } = verification;
+  return {
+    accounts: checked,
+    entries,
+    ...(account !== null && money !== undefined && { money }),
+    differences,
+    released,
+  };
 }
 
 async function* listByShard(
@@ -135,6 +156,7 @@ async function checkChunk(
   shard: number,
   ids: readonly string[],
   verification: { entries: number; differences: Difference[] },
+  onMoney: (money: AccountMoney) => void,
 ): Promise<void> {
   for (const snapshot of await takeSnapshots(redis, accounts, shard, ids)) {
     const { storedAccount, pending } = snapshot;
@@ -144,6 +166,7 @@ async function checkChunk(
     });
     verification.entries += sums.entries + pending.length;
     verification.differences.push(...checkAccount(snapshot, sums));
+    onMoney(sumMoney(sums, pending));
     verification.differences.push(...(await findDuplicates(ledger, storedAccount._id, pending)));
     let rows: RequestLogDocument[] = [];
     const checkRows = async (): Promise<void> => {
@@ -156,6 +179,16 @@ async function checkChunk(
     }
     await checkRows();
   }
+}
+
+function sumMoney({ amountNano, addedNano }: LedgerSums, pending: readonly LedgerEntry[]): AccountMoney {
+  let [balance, added] = [amountNano, addedNano];
+  for (const entry of pending) {
+    const amount = amountOf(entry);
+    balance += amount;
+    if (entry.kind !== 'charge' && amount > 0n) added += amount;
+  }
+  return { added: formatRub(added), spent: formatRub(added - balance), balance: formatRub(balance) };
 }
 
 const idOf = (entry: LedgerEntry): string =>

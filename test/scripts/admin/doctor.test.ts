@@ -74,6 +74,19 @@ testWithOwnStore('Redis')(
   },
 );
 
+test('a test of an embedding model also finds dimensions that its server does not have', async (t) => {
+  const catalog = `
+upstreams:
+  builtin: { kind: builtin }
+models:
+  - { id: vectors, type: embedding, context: 8192, dimensions: { default: 256, adjustable: false }, pricing: { in_cost_per_million: 10 }, routes: [{ upstream: builtin, model: use-lite-en-512 }] }
+`;
+  const stack = await useStack(t, { catalog });
+  const result = await readAdmin<{ ok: boolean; reason: string }>(stack.env, 'model', 'test', 'vectors');
+  t.false(result.ok);
+  t.regex(result.reason, /512 dimensions instead of 256/);
+});
+
 test('without Redis, MongoDB, bucket or mail server, each is a problem, and the others are checked', async (t) => {
   const stack = await useStack(t, { catalog, workers: [] });
   const broken = {

@@ -21,6 +21,7 @@ import { waitFor } from '../../support/wait-for.ts';
 interface Verification {
   readonly accounts: number;
   readonly entries: number;
+  readonly money?: { readonly added: string; readonly spent: string; readonly balance: string };
   readonly differences: readonly { account: string; check: string; request_id: string | null }[];
   readonly released: readonly { request_id: string; account: string }[];
 }
@@ -85,6 +86,10 @@ test('a healthy stack has no differences, idle or under load', async (t) => {
   const one = await verify(stack, '--account', accounts[0]!.apiKey);
   t.is(one.accounts, 1);
   t.true(one.entries < sent);
+  const { balance } = await readAdmin<{ balance: number }>(stack.env, 'account', 'show', accounts[0]!.apiKey);
+  const { added, spent, balance: summed } = one.money!;
+  t.true(Number(spent) > 0);
+  t.deepEqual([Number(summed), Number(added) - Number(spent)], [balance, balance]);
 });
 
 test('every inconsistency is reported and nothing is repaired', async (t) => {
