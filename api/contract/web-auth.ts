@@ -78,13 +78,19 @@ export const WebUser = Type.Object(
 );
 export type WebUser = Static<typeof WebUser>;
 
+const CsrfToken = Type.String({
+  description:
+    'The token to send as `X-CSRF-Token` with every call in this session that changes data. Each refresh changes it.',
+});
+
+export const SignedInUser = Type.Object(
+  { ...WebUser.properties, csrf_token: CsrfToken },
+  { title: 'SignedInUser' },
+);
+export type SignedInUser = Static<typeof SignedInUser>;
+
 export const AuthResult = Type.Object(
-  {
-    user: WebUser,
-    csrf_token: Type.String({
-      description: 'The token to send as `X-CSRF-Token` with every call in this session that changes data.',
-    }),
-  },
+  { user: WebUser, csrf_token: CsrfToken },
   { title: 'AuthResult' },
 );
 export type AuthResult = Static<typeof AuthResult>;

@@ -6,9 +6,9 @@ import {
   authenticateSession,
   currentSession,
   sessionOf,
-  unauthenticated,
 } from '../steps/authenticate-session.ts';
 import { checkCsrf } from '../steps/check-csrf.ts';
+import { unauthenticated } from '../session-errors.ts';
 import { clearDeadCookies } from '../steps/clear-dead-cookies.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { limitChanges } from '../steps/limit-changes.ts';
