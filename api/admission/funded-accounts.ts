@@ -54,7 +54,9 @@ export class FundedAccounts {
     try {
       const account = await this.#hotAccounts.get(accountId);
       const { balanceNano, freeRequests, banned } = account;
-      return (keyHash === null || keyHash === account.keyHash) && !banned && (balanceNano > 0n || freeRequests > 0);
+      return (
+        (keyHash === null || keyHash === account.keyHash) && !banned && (balanceNano > 0n || freeRequests > 0)
+      );
     } catch (error) {
       // The account no longer exists, or a store is unavailable. The call itself reports that.
       if (error instanceof AppError) return false;

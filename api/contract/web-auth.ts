@@ -89,10 +89,7 @@ export const SignedInUser = Type.Object(
 );
 export type SignedInUser = Static<typeof SignedInUser>;
 
-export const AuthResult = Type.Object(
-  { user: WebUser, csrf_token: CsrfToken },
-  { title: 'AuthResult' },
-);
+export const AuthResult = Type.Object({ user: WebUser, csrf_token: CsrfToken }, { title: 'AuthResult' });
 export type AuthResult = Static<typeof AuthResult>;
 
 const Timezone = Type.String({
@@ -156,12 +153,14 @@ export const getWebUser = defineOperation({
   operationId: 'getWebUser',
   tag: 'Web Auth',
   summary: 'Get the user of the session',
+  description:
+    'Also returns the `csrf_token`, so that a page that was reloaded need not refresh the session.',
   method: 'get',
   path: '/web/auth/me',
   auth: 'web',
-  response: WebUser,
+  response: SignedInUser,
   errors: [],
-  example: { response: webUserExample },
+  example: { response: { ...webUserExample, csrf_token: authResultExample.csrf_token } },
 });
 
 export const WebUserChange = Type.Object({ timezone: Timezone });

@@ -89,7 +89,7 @@ export class SessionStore {
   /** Returns whether a CSRF token is the session's latest one. */
   isCsrfToken(session: WebSession, token: string): boolean {
     const hash = hashSecret(token);
-    // The stored hash is of a random token if a process of version 0.12 or older issued the session's tokens.
+    // Processes of the last release issue random tokens, of which only the hash is known, and compare only with that.
     return isSameHash(hashSecret(this.csrfTokenOf(session)), hash) || isSameHash(session.csrfHash, hash);
   }
 

@@ -26,11 +26,7 @@ export function requireOwnOrigin(services: OriginServices, context: ApiContext):
   }
 }
 
-function isOwnOrigin(
-  origin: string,
-  context: ApiContext,
-  { config, publicUrl }: OriginServices,
-): boolean {
+function isOwnOrigin(origin: string, context: ApiContext, { config, publicUrl }: OriginServices): boolean {
   const ownOrigins = [publicUrl, config.backupUrl, config.directUrl].flatMap((url) =>
     url === null ? [] : [new URL(url).origin],
   );

@@ -75,7 +75,11 @@ const cancel = (services: Services) => async (context: JobContext) => {
 
 export const cancelJob = defineEndpoint(operations.cancelJob, [authenticateAccount, limitCalls], cancel);
 
-export const cancelJobByPost = defineEndpoint(operations.cancelJobByPost, [authenticateAccount, limitCalls], cancel);
+export const cancelJobByPost = defineEndpoint(
+  operations.cancelJobByPost,
+  [authenticateAccount, limitCalls],
+  cancel,
+);
 
 /** Returns the job once it has ended, or in its current state if that takes longer. */
 async function findOnceEnded(services: Services, context: JobContext, waitMs: number): Promise<JobView> {

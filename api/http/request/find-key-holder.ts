@@ -23,7 +23,8 @@ export async function findKeyHolder(
   operation: Operation,
 ): Promise<KeyHolder> {
   const authorization = context.get('authorization');
-  if (authorization === '') throw noKey(`The request has no API key. ${adviseCaller(services, context, operation)}`);
+  if (authorization === '')
+    throw noKey(`The request has no API key. ${adviseCaller(services, context, operation)}`);
   const key = readKey(authorization);
   const holder = await services.apiKeys.find(key, () => callerNetwork(context.ip));
   if (holder === null) throw invalidKey(key);
@@ -50,7 +51,9 @@ function adviseCaller(
   context: ApiContext,
   { sessionTwin }: Operation,
 ): string {
-  const hasSession = (['session', 'refresh'] as const).some((one) => readCookie(context, config, one) !== null);
+  const hasSession = (['session', 'refresh'] as const).some(
+    (one) => readCookie(context, config, one) !== null,
+  );
   if (!hasSession) return howToSend;
   return sessionTwin === undefined
     ? `${howToSend} To use your session instead, send the id of one of your accounts as ${accountHeader}; ` +

@@ -43,11 +43,16 @@ export function readLinkId(context: ApiContext): number | null {
 }
 
 /** Returns what the call's headers say, without a look-up; null unless it names an account and has an issued session. */
-export function peekSessionAccess({ web, config }: CookieServices, context: ApiContext): SessionAccess | null {
+export function peekSessionAccess(
+  { web, config }: CookieServices,
+  context: ApiContext,
+): SessionAccess | null {
   if (!usesSession(context)) return null;
   const token = readCookie(context, config, 'session');
   const linkId = readLinkId(context);
-  return token !== null && linkId !== null && web.sessions.isIssued('access', token) ? { token, linkId } : null;
+  return token !== null && linkId !== null && web.sessions.isIssued('access', token)
+    ? { token, linkId }
+    : null;
 }
 
 /** Looks up a session and its user's account, in a database turn of the caller. @throws AppError like `inDatabaseTurn` */
@@ -64,10 +69,8 @@ export async function findAccess(
 }
 
 /** @returns null if the user has no such account */
-export const toSessionHolder = (
-  access: SessionAccess,
-  { accountId }: FoundAccess,
-): SessionHolder | null => accountId === null ? null : { accountId, keyHash: null, access };
+export const toSessionHolder = (access: SessionAccess, { accountId }: FoundAccess): SessionHolder | null =>
+  accountId === null ? null : { accountId, keyHash: null, access };
 
 /** The error of a header that cannot be the id of an account. */
 export const malformedAccount = (): AppError =>
