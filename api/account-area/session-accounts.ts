@@ -15,7 +15,7 @@ export interface SessionAccess {
 
 /** The stores' answer to a `SessionAccess`. */
 export interface FoundAccess {
-  /** Null if the session has ended. */
+  /** Null if the session has ended, or its user is banned. */
   readonly session: WebSession | null;
   /** Null if the session's user has no such account. */
   readonly accountId: string | null;
@@ -61,13 +61,15 @@ class RecentLookUps<T> {
   }
 }
 
+type UsedStores = Pick<WebStores, 'sessions' | 'users' | 'links'>;
+
 /** Finds the account that a session acts for: in the process's cache, then in MongoDB. */
 export class SessionAccounts {
-  readonly #web: Pick<WebStores, 'sessions' | 'links'>;
+  readonly #web: UsedStores;
   readonly #sessions = new RecentLookUps<WebSession>('session lookup');
   readonly #accountIds = new RecentLookUps<string>('linked account lookup');
 
-  constructor(web: Pick<WebStores, 'sessions' | 'links'>) {
+  constructor(web: UsedStores) {
     this.#web = web;
   }
 
@@ -82,8 +84,8 @@ export class SessionAccounts {
 
   /** Like `findRecent`, but looks up what is not known. @throws AppError `service_unavailable` */
   async find({ token, linkId }: SessionAccess): Promise<FoundAccess> {
-    const { sessions, links } = this.#web;
-    const session = await this.#sessions.read(hashSecret(token), () => sessions.find(token));
+    const { links } = this.#web;
+    const session = await this.#sessions.read(hashSecret(token), () => this.#findSession(token));
     if (session === null) return { session, accountId: null };
     const { userId } = session;
     const accountId = await this.#accountIds.read(
@@ -91,6 +93,15 @@ export class SessionAccounts {
       async () => (await links.find(userId, linkId))?.accountId ?? null,
     );
     return { session, accountId };
+  }
+
+  async #findSession(token: string): Promise<WebSession | null> {
+    const { sessions, users } = this.#web;
+    const session = await sessions.find(token);
+    if (session === null) return null;
+    // A ban ends all sessions, but one may be starting at that moment.
+    const user = await users.findById(session.userId);
+    return user === null || user.bannedAt !== null ? null : session;
   }
 }
 

@@ -168,7 +168,6 @@ test('an account that is unlinked, or whose user is banned, stops acting within 
   const banned = await createCaller();
   t.is((await banned.client.requestFor(banned.linkId, 'GET', '/jobs')).status, 200);
   await webStoresOf(stack).users.ban(banned.userId, 'a test');
-  await webStoresOf(stack).sessions.revokeAll(banned.userId);
   const refused = await waitForRefusal(() => banned.client.requestFor(banned.linkId, 'GET', '/jobs'));
   await checkRefusal(t, refused, [401, 'unauthenticated', /ended/]);
 });
@@ -275,19 +274,16 @@ const fundsOf = ({ balanceNano, reservedNano, freeRequests }: HotAccount) => ({
 });
 
 /** What a call cost its account and what was logged of it, without what differs between any two calls. */
-async function measure(t: ExecutionContext, { account }: Caller, call: () => Promise<Response>) {
+async function measure(t: ExecutionContext, { account, address }: Caller, call: () => Promise<Response>) {
   const response = await call();
   t.true(response.ok, `${response.status}`);
   const requestId = response.headers.get('x-request-id')!;
   await response.arrayBuffer();
-  const { _id, accountId, createdAt, ...row } = (await findRow(stack, requestId)) as unknown as Record<
-    string,
-    unknown
-  >;
-  t.is(accountId, account.id);
-  const { model, promptTokens, completionTokens, costNano, outcome, responseCode } = row;
+  const row = await findRow(stack, requestId);
+  t.like(row, { accountId: account.id, userIp: address });
+  const times = { at: null, settledAt: null, durationMs: null, billedMs: null, calls: row.calls?.length };
   return {
-    row: { model, promptTokens, completionTokens, costNano, outcome, responseCode },
+    row: { ...row, ...times, _id: null, accountId: null, userIp: null },
     funds: fundsOf(await stack.readAccount(account.id)),
   };
 }
