@@ -1,16 +1,16 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { AuthResult, EmailCodeRequested, WebUser } from '../../api/contract/web-auth.ts';
+import type { AuthResult, EmailCodeRequested, SignedInUser } from '../../api/contract/web-auth.ts';
 import type { ClickCaptchaChallenge, ClickCaptchaVerified } from '../../api/contract/web-captcha.ts';
 import { launchBrowser, withBrowser } from '../support/browser.ts';
 import type { ApiResponse } from '../support/call-api.ts';
 import { useFrontProxy, type ForwardedCall } from '../support/front-proxy.ts';
 import { readCode } from '../support/mailbox.ts';
 import { startOtherApi } from '../support/other-api.ts';
-import { attackFromPage, callFromPage } from '../support/page-calls.ts';
+import { attackFromPage, callFromPage, streamFromPage } from '../support/page-calls.ts';
 import { solveCaptcha } from '../support/solve-captcha.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
-import { createWebUser } from '../support/web-client.ts';
+import { createWebUser, webStoresOf } from '../support/web-client.ts';
 import { createEmail, issueCode } from '../support/web-sign-in.ts';
 
 /**
@@ -98,7 +98,7 @@ async function signIn(page: Page, email = createEmail()): Promise<AuthResult> {
   return verified.body;
 }
 
-const readMe = (page: Page) => callFromPage<WebUser>(page, 'GET', '/auth/me');
+const readMe = (page: Page) => callFromPage<SignedInUser>(page, 'GET', '/auth/me');
 
 for (const scheme of ['http', 'https'] as const) {
   withBrowser(
@@ -128,19 +128,24 @@ for (const scheme of ['http', 'https'] as const) {
   );
 
   withBrowser(
-    `${scheme}: a reloaded page refreshes the session, makes changes with the new CSRF token, and signs out`,
+    `${scheme}: a reloaded page asks for the CSRF token, makes changes, chats for an account, and signs out`,
     async (t) => {
       const { origin, profile } = await useSite(t, scheme);
       const page = await openPage(profile, origin);
-      await signIn(page);
+      const { user } = await signIn(page);
       await page.reload();
 
       const body = { timezone: 'Asia/Tokyo' };
       const early = await callFromPage(page, 'PATCH', '/auth/me', { body });
       t.deepEqual([early.status, early.body.error.code], [403, 'csrf_failed']);
-      const { csrf_token: csrfToken } = (await callFromPage<AuthResult>(page, 'POST', '/auth/refresh')).body;
+      const { csrf_token: csrfToken } = (await readMe(page)).body;
       t.is((await callFromPage(page, 'PATCH', '/auth/me', { body, csrfToken })).status, 200);
       t.is((await readMe(page)).body.timezone, 'Asia/Tokyo');
+      const { id: accountId } = await stack.createAccount();
+      const link = await webStoresOf(stack).links.create({ userId: user.id, accountId, label: 'Page' });
+      const headers = { 'content-type': 'application/json', 'x-api-account': String(link._id) };
+      const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'Hello!' }], stream: true };
+      t.regex(await streamFromPage(page, chat, { ...headers, 'x-csrf-token': csrfToken }), /\[DONE\]/);
 
       t.is((await callFromPage(page, 'POST', '/auth/logout', { csrfToken })).status, 204);
       t.deepEqual(await profile.cookies(), []);
@@ -182,7 +187,7 @@ for (const scheme of ['http', 'https'] as const) {
           { call: 'POST logout', hasCookies, status: 403 },
         ],
       );
-      t.deepEqual((await readMe(ownPage)).body, user);
+      t.like((await readMe(ownPage)).body, user);
       t.is((await callFromPage(ownPage, 'POST', '/auth/refresh')).status, 200);
     });
   }

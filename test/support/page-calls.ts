@@ -29,6 +29,18 @@ export async function callFromPage<T = ErrorBody>(
   );
 }
 
+/** Sends a chat from the page's script. @returns the text of the response */
+export const streamFromPage = async (
+  page: Page,
+  chat: object,
+  headers: Readonly<Record<string, string>>,
+): Promise<string> =>
+  await page.evaluate(async (options) => await (await fetch('/v1/chat/completions', options)).text(), {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(chat),
+  });
+
 /**
  * Makes every kind of request that a page of another origin could try, even with a known CSRF token.
  * @throws Error if the browser lets the page read a response
@@ -48,11 +60,12 @@ export async function attackFromPage(page: Page, target: string, csrfToken: stri
         await send('/refresh', { method: 'POST', mode: 'no-cors' }),
         await send('/me', { method: 'PATCH', headers, body }),
         await send('/me', {}),
+        await send('/../../jobs', { headers: { 'x-api-account': '1' } }),
       ];
     },
     { url: `${target}/v1/web/auth`, csrfToken },
   );
-  const expected = ['opaque', 'opaque', 'refused by the browser', 'refused by the browser'];
+  const expected = ['opaque', 'opaque', ...Array<string>(3).fill('refused by the browser')];
   if (read.join() !== expected.join()) throw new Error(`the page could read: ${read.join()}`);
   // Submitting a form navigates to its target, like clicking a link.
   const form = `const form = document.createElement('form');

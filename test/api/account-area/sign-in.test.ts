@@ -31,7 +31,7 @@ test('a user signs up with a mailed code, changes the time zone, signs out, and 
   const first = await client.signIn(email, readMailedCode, { timezone: 'europe/moscow' });
   t.like(first.user, { email, timezone: 'Europe/Moscow' });
   t.truthy(first.user.last_login_at);
-  t.deepEqual(await (await client.request('GET', '/auth/me')).json(), first.user);
+  t.like(await (await client.request('GET', '/auth/me')).json(), first.user);
   const changed = await client.request('PATCH', '/auth/me', { timezone: 'Asia/Tokyo' });
   t.deepEqual(await changed.json(), { ...first.user, timezone: 'Asia/Tokyo' });
   t.is((await client.request('POST', '/auth/logout')).status, 204);
