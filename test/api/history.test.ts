@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
-import type { RefillLogPage, RequestLogPage, Stats } from '../../api/contract/users.ts';
+import type { RequestLogPage } from '../../api/contract/request-logs.ts';
+import type { RefillLogPage, Stats } from '../../api/contract/users.ts';
 import {
   logLifetimeSeconds,
   type DailyStatDocument,
