@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { requestOutcomes } from '../../shared/contract/admin-requests.ts';
-import { Nullable, Page, PageOf, StringEnum } from '../../shared/contract/fields.ts';
+import { Nullable, Page, PageOf, StringEnum, TimeBound } from '../../shared/contract/fields.ts';
 import { defineOperation } from '../../shared/contract/operation.ts';
-import { timeBound } from './time-bound.ts';
 import { requestLogsCsvExample, requestLogsExample } from './users-examples.ts';
 
 /** A file with more rows is refused, so that none is cut off silently. */
@@ -132,11 +131,11 @@ export const RequestLogQuery = Type.Object({
   outcome: Type.Optional(
     StringEnum(requestOutcomes, { description: 'Only requests that succeeded, or that failed.' }),
   ),
-  since: timeBound(
+  since: TimeBound(
     'Only requests received at this time or later: a time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC. What is longer ' +
       'than 72 hours ago is not shown.',
   ),
-  until: timeBound('Only requests received before this time, or until the end of this day.'),
+  until: TimeBound('Only requests received before this time, or until the end of this day.'),
   request_id: Type.Optional(
     Type.String({ minLength: 1, maxLength: 200, description: 'Only the request with this id.' }),
   ),

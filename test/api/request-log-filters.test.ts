@@ -16,7 +16,7 @@ const catalogOf = (vendorUrl: string): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [vendor-key] }
 models:
-  - { id: thinker, aliases: [muse], type: chat, context: 8192, reasoning: true, reasoning_effort: { default: high, choices: [none, high] }, pricing: { prompt: 70.3, completion: 130.7, input_cache_read: 7.1, input_cache_write: 90.9 }, routes: [{ upstream: vendor, model: gpt-reasoner-cached-cachewrite }] }
+  - { id: thinker, aliases: [muse], type: chat, context: 8192, reasoning: true, reasoning_effort: { default: high, choices: [none, high] }, pricing: { prompt: 70.3, completion: 130.7, input_cache_read: 7.1, input_cache_write: 90.9 }, routes: [{ upstream: vendor, model: gpt-reasoner-cached-cachewrite, drops: [max_tokens, temperature] }] }
   - { id: tiered, type: chat, context: 8192, pricing: { prompt: 1, completion: 2, overrides: [{ min_prompt_tokens: 5, prompt: 100.7, completion: 200.9 }] }, routes: [{ upstream: vendor, model: gpt }] }
   - { id: down, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt+fail-400 }] }
   - { id: flat, type: chat, context: 8192, pricing: { type: request, cost_per_request: 0.75, free_requests: true }, routes: [{ upstream: vendor, model: gpt }] }
