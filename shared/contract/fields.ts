@@ -40,6 +40,10 @@ export function StringEnum<const T extends readonly string[]>(values: T, options
 /** A point in time in RFC 3339 format. */
 export const Time = (description: string) => Type.String({ format: 'date-time', description });
 
+/** A bound of a period: a time in RFC 3339 format, or a day in UTC, which an end includes. */
+export const TimeBound = (description: string) =>
+  Type.Optional(Type.String({ minLength: 10, maxLength: 40, description }));
+
 /** Page number of paged lists. */
 export const Page = Type.Integer({
   minimum: 1,

@@ -1,3 +1,5 @@
+import { RequestLogStore, type RequestLogFilter } from '../../../../api/endpoints/users/request-log-store.ts';
+import { PriceStore } from '../../../../shared/ledger/price-store.ts';
 import type { AccountSpendDocument, ModelSpendDocument } from '../../../../shared/ledger/spend-store.ts';
 import { addDays, startOfDay, toDay } from '../../../../shared/ledger/days.ts';
 import { LedgerStore } from '../../../../shared/ledger/ledger-store.ts';
@@ -6,7 +8,7 @@ import type { Database } from '../../../../shared/platform/storage/mongo-client.
 import { summarizeLatency, type LatencySummary } from '../../harness/statistics.ts';
 import { accountCount, accountOf, idOf, logDays, modelCount, modelOf, RequestRows } from './request-rows.ts';
 
-/** What an operator looks for, and how long it takes. */
+/** What an operator or a customer looks for, and how long it takes. */
 export interface LookUp extends LatencySummary {
   readonly name: string;
 }
@@ -29,7 +31,7 @@ export interface RequestsOptions {
   readonly onStep: (text: string) => void;
 }
 
-/** A page for operators must take less than this at the 99th percentile. */
+/** A page must take less than this at the 99th percentile. */
 export const maxPageMs = 50;
 
 const rowsPerInsert = 5_000;
@@ -77,7 +79,7 @@ async function insertSums(ledger: LedgerStore, rows: RequestRows): Promise<void>
 }
 
 async function lookUp(
-  { lookUps }: RequestsOptions,
+  { db, lookUps }: RequestsOptions,
   ledger: LedgerStore,
   rows: RequestRows,
 ): Promise<LookUp[]> {
@@ -97,6 +99,11 @@ async function lookUp(
   };
   const isCounted = async (filter: RequestFilter): Promise<boolean> => (await store.count(filter)).count >= 0;
   const busiest = accountOf(0);
+  const log = new RequestLogStore(ledger, new PriceStore(db));
+  const pageOfCustomer = async (accountId: string, filter: RequestLogFilter): Promise<boolean> => {
+    const { rows: found } = await log.readPage({ accountId }, filter, 1, 300);
+    return found.every(({ row }) => row.accountId === accountId);
+  };
   const kinds: Readonly<Record<string, () => Promise<boolean>>> = {
     'by id': async () => (await store.find(anyId())) !== null,
     'of an account': () => page({ accountId: anyAccount() }),
@@ -111,6 +118,13 @@ async function lookUp(
     'count: all': async () => (await store.count({})).count === rows.count,
     'count: all failures': () => isCounted({ outcome: 'error' }),
     'count: a model in some hours': () => isCounted({ model: anyModel(), ...anyPeriod() }),
+    'customer: newest': () => pageOfCustomer(anyAccount(), {}),
+    'customer: of a model': () => pageOfCustomer(anyAccount(), { model: anyModel() }),
+    'customer: failures': () => pageOfCustomer(anyAccount(), { outcome: 'error' }),
+    'customer: by id': () => pageOfCustomer(anyAccount(), { requestId: anyId() }),
+    'busy customer: newest': () => pageOfCustomer(busiest, {}),
+    'busy customer: of a model': () => pageOfCustomer(busiest, { model: modelOf(0) }),
+    'busy customer: last day': () => pageOfCustomer(busiest, { since: startOfDay(toDay(new Date())) }),
   };
   const results: LookUp[] = [];
   for (const [name, run] of Object.entries(kinds)) results.push(await measure(name, run, lookUps));

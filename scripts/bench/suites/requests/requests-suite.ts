@@ -12,7 +12,7 @@ interface RequestsScenario extends Scenario {
   readonly start: (programs: Programs) => Promise<Database>;
 }
 
-/** The request log as operators read it. */
+/** The request log as operators and customers read it. */
 export const requestsSuite: Suite<RequestsScenario, RequestsScenario['option'] | 'look-ups'> = {
   name: 'requests',
   label: 'Request log',
