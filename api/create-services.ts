@@ -35,6 +35,7 @@ import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
 import { readFromRedis } from './http/request/read-turns.ts';
 import type { Services } from './services.ts';
+import { loadBrandFiles } from './pages/site/brand-files.ts';
 import { EmailCodeStore } from './account-area/email-code-store.ts';
 import { GrantQuota } from './account-area/grant-quota.ts';
 import { Limits } from './account-area/limits.ts';
@@ -118,6 +119,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     funded: new FundedAccounts(hotAccounts),
     unpaidTime: new UnpaidTime({ log }),
     codes,
+    brand: loadBrandFiles(config.pages),
     web: {
       ...stores.web,
       captcha,
