@@ -21,7 +21,7 @@ export function PageView({ first }: { readonly first: LoadedPage }) {
   const mustSignIn = page.needsSession && status === 'none';
 
   useEffect(() => {
-    if (mustSignIn) navigate(signInHref(), { replace: true });
+    if (mustSignIn) navigate(signInHref(), { replace: true, state: { ended: true } });
   }, [mustSignIn]);
 
   useEffect(() => {
@@ -82,7 +82,10 @@ function useFocusAfterNavigation(path: string, isReady: boolean): void {
     shownPath.current = path;
     scrollTo(0, 0);
     const heading = document.querySelector<HTMLElement>('#main h1');
-    if (heading === null) return;
+    // A page may have moved the focus to where one types.
+    const { activeElement } = document;
+    const hasFocus = activeElement instanceof HTMLInputElement || activeElement === heading;
+    if (heading === null || hasFocus) return;
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
   }, [path, isReady]);

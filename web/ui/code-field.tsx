@@ -28,7 +28,7 @@ export function CodeField({
       class="code-input"
       inputMode="numeric"
       autoComplete="one-time-code"
-      autoFocus
+      hasFocus
       spellcheck={false}
       value={value}
       error={error === null || error === undefined ? null : describeError(error, language)}

@@ -4,7 +4,7 @@ import type {
   SelectHTMLAttributes,
   TextareaHTMLAttributes,
 } from 'preact';
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { Icon } from './icon.tsx';
 
 interface FieldParts {
@@ -50,15 +50,24 @@ function Labelled({
   );
 }
 
+/** @param hasFocus whether to move the focus here when the field appears */
 export function Field({
   label,
   hint,
   error,
+  hasFocus = false,
   ...input
-}: FieldParts & Omit<InputHTMLAttributes, 'label' | 'class'> & { readonly class?: string }) {
+}: FieldParts &
+  Omit<InputHTMLAttributes, 'label' | 'class'> & { readonly class?: string; readonly hasFocus?: boolean }) {
+  const element = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (hasFocus) element.current?.focus();
+  }, []);
   return (
     <Labelled label={label} hint={hint} error={error ?? null}>
-      {(control) => <input type="text" {...input} {...control} class={`input ${input.class ?? ''}`} />}
+      {(control) => (
+        <input type="text" {...input} {...control} ref={element} class={`input ${input.class ?? ''}`} />
+      )}
     </Labelled>
   );
 }
