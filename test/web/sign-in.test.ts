@@ -78,7 +78,7 @@ withBrowser('wrong clicks bring a new picture, right ones a code, and a pasted c
 
   const field = page.getByLabel('Code from the email');
   await field.waitFor();
-  t.true(await field.evaluate('(element) => element === document.activeElement'));
+  await page.locator('.code-input:focus').waitFor();
   await paste(page, '000-001');
   await page.getByRole('button', { name: 'Sign in', exact: true }).last().click();
   await page.locator('.field-error', { hasText: /code/ }).waitFor();
