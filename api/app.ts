@@ -207,9 +207,9 @@ const endOfStack = (): Promise<void> => Promise.resolve();
 
 /**
  * Creates the HTTP API: the middleware for every call, then the operations of the contract.
- * @param queueBoard serves pages for operators; null if there are none
+ * @param pages serve what no operation of the contract describes: pages for operators, and those for customers
  */
-export function createApp(services: Services, queueBoard: ApiMiddleware | null = null): Koa<RequestState> {
+export function createApp(services: Services, pages: readonly ApiMiddleware[] = []): Koa<RequestState> {
   const app = new Koa<RequestState>();
   const served = serveOperations(services);
   const router = createRouter(served);
@@ -224,7 +224,7 @@ export function createApp(services: Services, queueBoard: ApiMiddleware | null =
   app.use(meterRequests(services));
   app.use(checkHead);
   app.use(rejectDoubledSlash);
-  if (queueBoard !== null) app.use(queueBoard);
+  for (const page of pages) app.use(page);
   app.use(hideAdmin(services, findsOperation(router)));
   app.use(rejectMethodOfFixedPath);
   app.use(serveFixedPaths(served));

@@ -36,6 +36,7 @@ import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
 import { readFromRedis } from './http/request/read-turns.ts';
 import type { Services } from './services.ts';
+import { loadBrandFiles } from './pages/site/brand-files.ts';
 import { EmailCodeStore } from './account-area/email-code-store.ts';
 import { GrantQuota } from './account-area/grant-quota.ts';
 import { Limits } from './account-area/limits.ts';
@@ -121,6 +122,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     sessionAccounts: new SessionAccounts(stores.web),
     unpaidTime: new UnpaidTime({ log }),
     codes,
+    brand: loadBrandFiles(config.pages),
     web: {
       ...stores.web,
       captcha,

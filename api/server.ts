@@ -32,6 +32,7 @@ import { findMemoryBlockers } from './requests/replies/response-memory.ts';
 import { corsHeaders } from './http/middleware/cors.ts';
 import type { ApiMiddleware } from './http/request/context.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
+import { openSite } from './pages/site/open-site.ts';
 import type { QueueBoard } from './queue-board/queue-board.ts';
 import { ConditionBoard } from './operator/conditions/condition-board.ts';
 import { ignoreAbsences, reportAbsences } from './operator/conditions/report-absences.ts';
@@ -113,7 +114,8 @@ export async function startApi(
     onRestored: onTokenChange,
   });
   const queueBoard = await openBoard(services);
-  const connections = createConnections(services, options, queueBoard?.middleware ?? null);
+  const pages = [queueBoard?.middleware ?? null, await openSite(services)].filter((page) => page !== null);
+  const connections = createConnections(services, options, pages);
   warnOfHiddenCallers(config, log);
   // All api processes listen to this channel, so that they can count each other by publishing to it.
   subscriber.listen(redisChannels.apis, { onMessage: () => undefined });
@@ -168,10 +170,10 @@ async function openBoard({ admin, config, redis }: Services): Promise<QueueBoard
 function createConnections(
   services: Services,
   { maxStallMs, idleGraceMs }: ApiOptions,
-  queueBoard: ApiMiddleware | null,
+  pages: readonly ApiMiddleware[],
 ): HttpConnections {
   const { config, log } = services;
-  const handle = createApp(services, queueBoard).callback();
+  const handle = createApp(services, pages).callback();
   return new HttpConnections({
     keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     // The time limit of a body depends on its length. Node would abort a large one after five minutes, however fast it

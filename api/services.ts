@@ -39,6 +39,7 @@ import type { DocumentReader } from '../shared/preparing/documents/document-read
 import type { Batches } from '../shared/work/batches/batches.ts';
 import type { SystemReader } from './operator/conditions/system-reader.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
+import type { BrandFiles } from './pages/site/brand-files.ts';
 import type { EmailCodeStore } from './account-area/email-code-store.ts';
 import type { Limits } from './account-area/limits.ts';
 import type { SignupGrants } from './account-area/signup-grants.ts';
@@ -139,6 +140,8 @@ export interface Services extends Dispatch {
   readonly hourlyStats: StatsCache<readonly HourlySums[]>;
   /** Request stats of the last day. */
   readonly totalStats: StatsCache<TotalSums>;
+  /** What pages load of the operator's brand. */
+  readonly brand: BrandFiles;
   /** Public URL of this server; known once it listens. */
   publicUrl: string;
 }

@@ -5,6 +5,7 @@ import { bundleFolder } from './bundle-folder.mjs';
 import { assembleLua } from './lua.mjs';
 import { packagesStamp } from './packages.mjs';
 import { writeAvaEntry } from './test-groups.mjs';
+import { buildWeb, isWebBuilt } from './web.mjs';
 import { binOf, readText, SetupError, root, run, runStep, say } from './processes.mjs';
 
 const dist = join(root, 'dist');
@@ -37,7 +38,7 @@ function hashSources(project) {
   return hash.digest('hex');
 }
 
-export const isBuilt = (project) => readText(stampPath(project)) === hashSources(project);
+export const isBuilt = (project) => readText(stampPath(project)) === hashSources(project) && isWebBuilt();
 
 export async function build(project) {
   checkPackages();
@@ -45,7 +46,7 @@ export async function build(project) {
   const hash = hashSources(project);
   const failure = 'The build failed; see the output of tsc above.';
   const compile = [binOf('typescript'), '-p', projects[project]];
-  await Promise.all([runStep('Building', failure, process.execPath, compile), bundlePackages()]);
+  await Promise.all([runStep('Building', failure, process.execPath, compile), bundlePackages(), buildWeb()]);
   if (project === 'all') writeAvaEntry();
   assembleLua();
   removeOrphans();

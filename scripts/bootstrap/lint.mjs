@@ -1,6 +1,9 @@
 // Runs the linters: oxlint for TypeScript and JavaScript, and luacheck for the Lua scripts, if it is installed.
-// Usage: node scripts/bootstrap/lint.mjs
+// Type checks the pages, against the types of the API.
+// Usage: node scripts/bootstrap/lint.mjs [--built]
 import { delimiter, join } from 'node:path';
+import { build, isBuilt } from './build.mjs';
+import { withLock } from './lock.mjs';
 import { assembleLua } from './lua.mjs';
 import { binOf, findOnPath, root, run, say } from './processes.mjs';
 
@@ -28,7 +31,21 @@ async function lintLua() {
   return await runLinter(luacheck, [...options, '--read-globals', ...redisGlobals, '--', ...files]);
 }
 
+/** The types of the API come from its description, which is part of the built product. */
+async function prepareTypes() {
+  if (!process.argv.includes('--built')) {
+    await withLock(async () => {
+      if (!isBuilt('all') && !isBuilt('product')) await build('product');
+    });
+  }
+  return await runLinter(process.execPath, [join(root, 'scripts', 'bootstrap', 'web-types.mjs')]);
+}
+
+const checkTypes = () => runLinter(process.execPath, [binOf('typescript'), '-p', join(root, 'web')]);
+
+const hasTypes = await prepareTypes();
 const results = await Promise.all([
+  hasTypes && checkTypes(),
   runLinter(process.execPath, [binOf('oxlint'), '--type-aware', '--deny-warnings']),
   lintLua(),
 ]);

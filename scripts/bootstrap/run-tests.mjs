@@ -120,7 +120,7 @@ const longestPhases = [
  */
 async function checkStyle() {
   const checks = [
-    ['lint', join(root, 'scripts', 'bootstrap', 'lint.mjs')],
+    ['lint', join(root, 'scripts', 'bootstrap', 'lint.mjs'), '--built'],
     ['format check', binOf('oxfmt'), '--check'],
   ];
   const check = async ([name, ...args]) => {

@@ -191,11 +191,23 @@ export const listServers = defineOperation({
 export const WebConfig = Type.Object(
   {
     name: Type.String({ description: 'The name of this service.' }),
+    logo_url: Nullable(
+      Type.String({ description: 'The path of the logo on this server; null if there is none.' }),
+    ),
     api_base_url: Type.String({
       description: 'The base URL for API clients, with the version segment.',
     }),
     support_email: Nullable(
       Type.String({ description: 'The email address for support; null if there is none.' }),
+    ),
+    terms_url: Nullable(
+      Type.String({ description: 'The address of the terms of service; null if there is none.' }),
+    ),
+    privacy_url: Nullable(
+      Type.String({ description: 'The address of the privacy policy; null if there is none.' }),
+    ),
+    footer_text: Nullable(
+      Type.String({ description: 'A line that the operator adds to each page; null if there is none.' }),
     ),
     signup_enabled: Type.Boolean({ description: 'Whether new users can sign up.' }),
     captcha_required: Type.Boolean({
@@ -228,8 +240,12 @@ export const getWebConfig = defineOperation({
   example: {
     response: {
       name: 'Model Gateway',
+      logo_url: null,
       api_base_url: 'https://gateway.example/v1',
       support_email: 'support@gateway.example',
+      terms_url: 'https://gateway.example/terms',
+      privacy_url: 'https://gateway.example/privacy',
+      footer_text: null,
       signup_enabled: true,
       captcha_required: true,
       captcha_mode: 'on',

@@ -6,6 +6,8 @@ const program = new URL('../../../scripts/bootstrap/browser-program.mjs', import
 const { findBrowser } = (await import(program.href)) as { findBrowser: () => string | null };
 const executablePath = findBrowser();
 
+export const findBrowserPath = findBrowser;
+
 /** `test.serial`, because pages compete for the processors, or a skipped test on machines without a browser. */
 export const withBrowser = executablePath === null ? test.serial.skip : test.serial;
 

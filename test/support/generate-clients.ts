@@ -1,33 +1,23 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { createRequire, register } from 'node:module';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { ExecutionContext } from 'ava';
 
 const run = promisify(execFile);
 const require = createRequire(import.meta.url);
 
-/**
- * Lets openapi-typescript use the TypeScript that oazapfts depends on, because TypeScript 7 has no API for it. Applies
- * to the calling thread.
- */
-function lendTypeScript(): void {
-  const typescript = createRequire(require.resolve('oazapfts')).resolve('typescript');
-  const hooks = `export function resolve(name, context, next) {
-    const isLent = name === 'typescript' && context.parentURL?.includes('/node_modules/openapi-typescript/');
-    return next(isLent ? ${JSON.stringify(pathToFileURL(typescript).href)} : name, context);
-  }`;
-  register(`data:text/javascript,${encodeURIComponent(hooks)}`);
-}
+// Plain JavaScript that runs before anything is compiled, so it is outside the compiled output.
+const program = new URL('../../../scripts/bootstrap/web-types.mjs', import.meta.url);
 
 /** Returns the types that openapi-typescript generates for an OpenAPI document. */
 export async function generateTypes(document: string): Promise<string> {
-  lendTypeScript();
-  const { default: generate, astToString } = await import('openapi-typescript');
-  return astToString(await generate(document));
+  const { generateTypes: generate } = (await import(program.href)) as {
+    generateTypes: (document: string) => Promise<string>;
+  };
+  return await generate(document);
 }
 
 /** Returns the client that oazapfts generates for the OpenAPI document in this file. */

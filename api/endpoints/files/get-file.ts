@@ -14,6 +14,11 @@ import { missingFile, StoredFile } from './stored-file.ts';
 const maxCacheSeconds = 3_600;
 
 /**
+ * A browser shows an image on a page of its own, whose style this allows. Nothing runs, and nothing else is loaded.
+ */
+const filePolicy = "sandbox; default-src 'none'; img-src 'self'; style-src 'unsafe-inline'";
+
+/**
  * Serves a stored file for a day to anyone who knows its name. There is no API key, so download slots and object store
  * reads are shared fairly among the callers' networks. The file is read one range at a time, as the client reads it.
  */
@@ -40,7 +45,7 @@ function setHeaders(context: ApiContext, { contentType, disposition }: FileName,
   const secondsLeft = findSecondsLeft(dueAtMs);
   context.set({
     'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'",
+    'content-security-policy': filePolicy,
     'content-disposition': disposition,
     'cache-control': `private, max-age=${Math.min(secondsLeft, maxCacheSeconds)}, must-revalidate`,
   });

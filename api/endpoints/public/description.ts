@@ -1,3 +1,4 @@
+import { AppError } from '../../../shared/contract/errors.ts';
 import { buildDescription } from '../../description/build-description.ts';
 import type { Description } from '../../description/description.ts';
 import { operations } from '../../contract/operations.ts';
@@ -21,6 +22,8 @@ export const getDescription = defineEndpoint(operations.getDescription, [beginIn
 export const getDocs = defineEndpoint(operations.getDocs, [beginInTurns], (services) => {
   let page: { readonly body: PreparedBody; readonly contentSecurityPolicy: string } | null = null;
   return async (context) => {
+    if (!services.config.pages.isServed)
+      throw new AppError('not_found', { message: 'Pages are not served here.' });
     page ??= prepareDocs(services);
     context.set('content-security-policy', page.contentSecurityPolicy);
     context.set('x-content-type-options', 'nosniff');

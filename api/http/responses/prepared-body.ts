@@ -15,11 +15,13 @@ export interface Representation {
 
 /** A smaller body fits into one packet without compression. */
 const minCompressedBytes = 1_024;
+/** Images and fonts other than these are compressed already. */
+const compressibleType = /^(?:text\/|application\/(?:json|javascript|manifest\+json)|image\/svg\+xml)/;
 
 const compressBrotli = promisify(brotliCompress);
 const compressGzip = promisify(gzip);
 
-type Compressor = (bytes: Buffer) => Promise<Buffer>;
+export type Compressor = (bytes: Buffer) => Promise<Buffer>;
 
 /** Compressors run in Node's thread pool. */
 const defaultCompressors: Readonly<Record<ContentCoding, Compressor>> = {
@@ -37,11 +39,12 @@ export class PreparedBody {
 
   readonly #compressors: Readonly<Record<ContentCoding, Compressor>>;
 
-  constructor(text: string, contentType: string, compressors = defaultCompressors) {
+  /** @param compressors for a body that was compressed before, functions that return the result */
+  constructor(content: string | Buffer, contentType: string, compressors = defaultCompressors) {
     this.#compressors = compressors;
-    const bytes = Buffer.from(text);
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
     this.contentType = contentType;
-    this.isCompressible = bytes.length >= minCompressedBytes;
+    this.isCompressible = bytes.length >= minCompressedBytes && compressibleType.test(contentType);
     this.#hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
     this.#plain = { bytes, etag: `"${this.#hash}"` };
   }

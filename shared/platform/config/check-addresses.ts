@@ -2,6 +2,7 @@ import type { TextFormat, TextFormats } from '../../contract/describe-issue.ts';
 import { formatRub, maxBalanceNano, parseRub } from '../../encoding/money.ts';
 import { findRedisUrlProblem } from '../redis/redis-urls.ts';
 import { isDecodable } from '../runtime/is-decodable.ts';
+import { isColor } from './page-config.ts';
 import { isMailAddress, readMailSender } from './mail-sender.ts';
 
 function isUrl(value: string, schemes: readonly string[]): boolean {
@@ -45,6 +46,11 @@ function isRoubles(value: string): boolean {
   return nano !== null && nano >= 0n && nano <= maxBalanceNano;
 }
 
+/** One line that has something to see. */
+function isVisibleText(value: string): boolean {
+  return value.trim() !== '' && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value);
+}
+
 /** The description never includes the address: it may contain a password. */
 function createFormat(example: string, isValid: (value: string) => boolean): TextFormat {
   const describe = (value: string): string => {
@@ -83,6 +89,14 @@ export const addressFormats = {
   roubles: {
     isValid: isRoubles,
     describe: () => `must be an amount of roubles from 0 to ${formatRub(maxBalanceNano)}, such as 100.50`,
+  },
+  color: {
+    isValid: isColor,
+    describe: () => 'must be a colour such as #0c6b66',
+  },
+  'visible-text': {
+    isValid: isVisibleText,
+    describe: () => 'must be one line of visible text, without control characters',
   },
   'mongodb-url': createFormat('mongodb://user:password@10.0.0.1:27017/model_gateway', isMongoUrl),
 } as const satisfies TextFormats;

@@ -12,6 +12,7 @@ import { explainFileError } from '../runtime/explain-file-error.ts';
 import type { LogFormat } from '../runtime/logger.ts';
 import { defaultServiceName, readMailSender, type MailSender } from './mail-sender.ts';
 import { readNoGrantDomains } from './no-grant-domains.ts';
+import { findLogoProblem, readPageConfig, type PageConfig } from './page-config.ts';
 import { toServerUrl } from './server-url.ts';
 import { readPairs, readTracingConfig, samplerNames, type TracingConfig } from './tracing-config.ts';
 import { stripTrailing } from '../runtime/strip-trailing.ts';
@@ -64,6 +65,13 @@ export const Environment = Type.Object({
   SIGNUP_GRANTS_PER_NETWORK: Type.Integer({ default: 5, minimum: 0, maximum: 1_000_000 }),
   SIGNUP_NO_GRANT_DOMAINS: Type.Optional(Type.String()),
   WEB_CAPTCHA: StringEnum(['on', 'off', 'optional'], { default: 'on' }),
+  PAGES: OnOff('on'),
+  BRAND_NAME: Type.Optional(Type.String({ format: 'visible-text', maxLength: 60 })),
+  BRAND_LOGO: Type.Optional(Type.String()),
+  BRAND_COLOR: Type.Optional(Type.String({ format: 'color' })),
+  TERMS_URL: Address('http-url'),
+  PRIVACY_URL: Address('http-url'),
+  FOOTER_TEXT: Type.Optional(Type.String({ format: 'visible-text', maxLength: 300 })),
   MAX_UNFINISHED_BATCHES: Type.Integer({ default: 100, minimum: 1, maximum: 10_000 }),
   MAX_FILE_BYTES: Type.Integer({ default: 200_000_000, minimum: 1_000, maximum: 5_000_000_000 }),
   MAX_FILES_PER_ACCOUNT: Type.Integer({ default: 1_000, minimum: 1, maximum: 100_000 }),
@@ -173,6 +181,7 @@ export interface Config {
   };
   /** With `optional`, a code request may omit the captcha token but gets stricter limits. */
   readonly captchaMode: 'on' | 'off' | 'optional';
+  readonly pages: PageConfig;
   /** Null if no traces are exported. */
   readonly tracing: TracingConfig | null;
 }
@@ -231,6 +240,8 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
     for (const position of readPairs(values[name] ?? '').wrong)
       problems.push(`${name} has an entry (number ${position}) that is not name=value, percent-encoded`);
   }
+  const logoProblem = values['BRAND_LOGO'] === undefined ? null : findLogoProblem(values['BRAND_LOGO']);
+  if (logoProblem !== null) problems.push(`BRAND_LOGO ${logoProblem}`);
   const weakness = findTokenWeakness(values['ADMIN_TOKEN'] ?? '');
   if (weakness !== null)
     problems.push(`ADMIN_TOKEN ${weakness}: set one that "openssl rand -hex 32" prints, or none`);
@@ -335,6 +346,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       noGrantDomains: readNoGrantDomains(values.SIGNUP_NO_GRANT_DOMAINS ?? '').domains,
     }),
     captchaMode: values.WEB_CAPTCHA,
+    pages: readPageConfig(values),
     tracing: readTracingConfig(values),
   });
 }

@@ -1,0 +1,68 @@
+import type { WebConfig } from '../../../shared/contract/system.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
+import type { SessionHint } from '../../account-area/read-session-hint.ts';
+import type { PageFiles } from './web-build.ts';
+import type { InLanguages, SiteLanguage, SitePage } from './site-pages.ts';
+
+export const themes = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+
+export interface Shell {
+  readonly page: SitePage;
+  readonly language: SiteLanguage;
+  readonly theme: Theme;
+  readonly session: SessionHint;
+  readonly config: WebConfig;
+  readonly files: PageFiles;
+  /** The style sheet of the operator's brand; null if there is none. */
+  readonly brandStylesheet: string | null;
+}
+
+const descriptions: InLanguages = {
+  en: 'One OpenAI-compatible API to models for text, images and embeddings, paid by use.',
+  ru: 'Один API, совместимый с OpenAI: модели для текста, изображений и эмбеддингов с оплатой по факту.',
+};
+
+const withoutScripts: InLanguages = {
+  en: 'This page needs JavaScript. The API reference works without it:',
+  ru: 'Для этой страницы нужен JavaScript. Справочник по API работает и без него:',
+};
+
+/** The product's own mark, for tabs of browsers. */
+const defaultIcon =
+  `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>` +
+  `<rect width='16' height='16' rx='4' fill='%230c6b66'/>` +
+  `<path d='M4 5l3 3-3 3M9 11h3' stroke='white' stroke-width='1.6' fill='none'/></svg>`;
+
+/** Renders the HTML of a page: what the application must know before it calls the API, and the files that it loads. */
+export function renderShell(shell: Shell): string {
+  const { page, language, theme, session, config, files, brandStylesheet } = shell;
+  const title = page.title === null ? config.name : `${page.title[language]} · ${config.name}`;
+  const styles = [...files.styles, ...(brandStylesheet === null ? [] : [brandStylesheet])];
+  return html`<!doctype html>
+    <html lang="${language}" ${theme === 'system' ? null : html`data-theme="${theme}"`}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title}</title>
+        <meta name="description" content="${descriptions[language]}" />
+        <meta name="color-scheme" content="${theme === 'system' ? 'light dark' : theme}" />
+        <meta name="session" content="${session}" />
+        <meta name="config" content="${JSON.stringify(config)}" />
+        <link rel="icon" href="${config.logo_url ?? defaultIcon}" />
+        ${styles.map((href) => html`<link rel="stylesheet" href="${href}" /> `)}
+        ${files.modules.map((href) => html`<link rel="modulepreload" href="${href}" /> `)}
+        <script type="module" src="${files.script}"></script>
+      </head>
+      <body>
+        <div id="app"></div>
+        <noscript>${renderNoScript(config, language)}</noscript>
+      </body>
+    </html> `.text;
+}
+
+const renderNoScript = ({ name }: WebConfig, language: SiteLanguage): Html =>
+  html`<main class="no-script">
+    <h1>${name}</h1>
+    <p>${withoutScripts[language]} <a href="/docs">/docs</a></p>
+  </main>`;

@@ -1,0 +1,43 @@
+// Builds the pages if their sources have changed since the last build.
+// Usage: node scripts/bootstrap/web.mjs
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { packagesStamp } from './packages.mjs';
+import { readText, root, run, SetupError } from './processes.mjs';
+import { webFolder, webSources } from './web-folder.mjs';
+
+const builder = join(root, 'scripts', 'bootstrap', 'build-web.mjs');
+const stampPath = join(root, 'dist', '.bootstrap-stamp-web');
+/** What the pages share with the server that sends them. */
+const sharedSources = [join(root, 'api', 'pages', 'site', 'site-pages.ts')];
+
+function listSources() {
+  const names = readdirSync(webSources, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return [...files.filter((path) => !path.includes('/generated/')).sort(), ...sharedSources, builder];
+}
+
+/** Returns a hash of what the build consists of. */
+function hashSources() {
+  const hash = createHash('sha256').update(packagesStamp());
+  for (const path of listSources()) hash.update(`\n${relative(root, path)}\n`).update(readFileSync(path));
+  return hash.digest('hex');
+}
+
+export const isWebBuilt = () => existsSync(webFolder) && readText(stampPath) === hashSources();
+
+/** @throws SetupError */
+export async function buildWeb() {
+  // Compute the hash first, so that files that change meanwhile are built by the next command.
+  const hash = hashSources();
+  if (existsSync(webFolder) && readText(stampPath) === hash) return;
+  const { code, output } = await run(process.execPath, [builder]);
+  if (code !== 0)
+    throw new SetupError(`${output.trimEnd()}\n\nThe pages could not be built; see the output above.`);
+  mkdirSync(dirname(stampPath), { recursive: true });
+  writeFileSync(stampPath, hash);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildWeb();

@@ -1,0 +1,114 @@
+import test from 'ava';
+import type { Page } from 'playwright-core';
+import type { ClickCaptchaChallenge } from '../../api/contract/web-captcha.ts';
+import { withBrowser } from '../support/browser.ts';
+import { readCode } from '../support/mailbox.ts';
+import { solveCaptcha } from '../support/solve-captcha.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+import {
+  findAxeProblems,
+  launchPages,
+  takeScreenshots,
+  useWebPage,
+  type PageBrowser,
+} from '../support/web-page.ts';
+import { createEmail } from '../support/web-sign-in.ts';
+
+let stack: TestStack;
+let browser: PageBrowser;
+test.before(async () => {
+  [stack, browser] = await Promise.all([startStack({ mail: true }), launchPages()]);
+});
+test.after.always(async () => {
+  await browser?.close();
+  await stack?.close();
+});
+
+type Points = Awaited<ReturnType<typeof solveCaptcha>>;
+
+/** Enters an address, and returns the right clicks for the captcha that comes. */
+async function enterEmail(page: Page, email: string): Promise<Points> {
+  await page.getByLabel('Email address').fill(email);
+  return await readSolution(page, () => page.getByRole('button', { name: 'Continue' }).click());
+}
+
+async function readSolution(page: Page, act: () => Promise<void>): Promise<Points> {
+  const [response] = await Promise.all([page.waitForResponse(/captcha\/challenge$/), act()]);
+  const { challenge_id } = (await response.json()) as ClickCaptchaChallenge;
+  await page.locator('.captcha-picture img').waitFor();
+  return await solveCaptcha(stack.redis, challenge_id);
+}
+
+async function clickPoints(page: Page, points: Points): Promise<void> {
+  const picture = page.locator('.captcha-picture');
+  const { width, height } = (await picture.boundingBox())!;
+  for (const { x, y } of points)
+    await picture.click({ position: { x: (x / 10_000) * width, y: (y / 10_000) * height } });
+}
+
+/** The marker begins in the middle and moves by 400 of 10 000. */
+async function pressPoints(page: Page, points: Points): Promise<void> {
+  await page.locator('.captcha-picture').focus();
+  let [atX, atY] = [5_000, 5_000];
+  for (const { x, y } of points) {
+    for (; Math.abs(x - atX) > 200; atX += Math.sign(x - atX) * 400)
+      await page.keyboard.press(x > atX ? 'ArrowRight' : 'ArrowLeft');
+    for (; Math.abs(y - atY) > 200; atY += Math.sign(y - atY) * 400)
+      await page.keyboard.press(y > atY ? 'ArrowDown' : 'ArrowUp');
+    await page.keyboard.press('Enter');
+  }
+}
+
+const awaitCode = async (email: string): Promise<string> => readCode(await stack.mailbox!.waitForMail(email));
+
+/** Pastes a text into the focused field, as a person does. */
+const paste = (page: Page, text: string): Promise<void> => page.keyboard.insertText(text);
+
+withBrowser('wrong clicks bring a new picture, right ones a code, and a pasted code signs in', async (t) => {
+  // A wrong code is answered with 422.
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['verify-code'] });
+  const { page } = web;
+  await web.open('/sign-in?next=%2Frequests%3Fmodel%3Dx');
+  const email = createEmail();
+  const points = await enterEmail(page, email);
+  await takeScreenshots(web, 'sign-in-captcha');
+  const second = await readSolution(page, () => clickPoints(page, points.toReversed()));
+  await page.getByText('Those were not the icons').waitFor();
+  await clickPoints(page, second);
+
+  const field = page.getByLabel('Code from the email');
+  await field.waitFor();
+  await page.locator('.code-input:focus').waitFor();
+  await paste(page, '000-001');
+  await page.getByRole('button', { name: 'Sign in', exact: true }).last().click();
+  await page.locator('.field-error', { hasText: /code/ }).waitFor();
+  await takeScreenshots(web, 'sign-in-code');
+  t.deepEqual(await findAxeProblems(web), []);
+
+  const code = await awaitCode(email);
+  await field.fill('');
+  // With a hyphen, and characters that nobody sees.
+  await paste(page, `\u200b ${code.slice(0, 3)}-${code.slice(3)}\u2060\n`);
+  t.is(await field.inputValue(), code);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${stack.url}/requests?model=x`);
+  await page.getByRole('button', { name: `Your account: ${email}` }).waitFor();
+});
+
+withBrowser('the captcha is solved by keyboard, and a phone shows everything', async (t) => {
+  const web = await useWebPage(t, browser, stack, { size: 'phone', theme: 'dark' });
+  const { page } = web;
+  await web.open('/sign-in?next=//elsewhere.test/');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  t.is(await page.locator('.field-error').textContent(), 'Enter your email address.');
+  await takeScreenshots(web, 'sign-in');
+  t.deepEqual(await findAxeProblems(web), []);
+  const email = createEmail();
+  await pressPoints(page, await enterEmail(page, email));
+  await page.getByLabel('Code from the email').fill(await awaitCode(email));
+  await page.getByLabel(/Keep me signed in/).check();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).last().click();
+  // `next` led to another site.
+  await page.waitForURL(`${stack.url}/`);
+  t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+});

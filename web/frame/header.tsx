@@ -1,0 +1,195 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { switchAccount, useAccounts } from '../lib/accounts.ts';
+import { useFormat } from '../lib/format.ts';
+import { languages, switchLanguage, useCommon, useLanguage } from '../lib/language.tsx';
+import { signInHref } from '../lib/next-path.ts';
+import { config } from '../lib/page-facts.ts';
+import { signOut, useSession } from '../lib/session.ts';
+import { switchTheme, themes, useTheme } from '../lib/theme.ts';
+import { describeError } from '../lib/api-error.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Menu, type MenuGroup } from '../ui/menu.tsx';
+import { showToast } from '../ui/toast.tsx';
+import { Navigation } from './navigation.tsx';
+import { SiteLink } from './site-link.tsx';
+
+export function Header() {
+  const { status } = useSession();
+  return (
+    <header class="header">
+      <div class="header-inner">
+        <Brand />
+        <Navigation />
+        <div class="header-end">
+          {status !== 'none' && <AccountMenu />}
+          <AppearanceMenu />
+          {status === 'none' ? <SignInLink /> : <UserMenu />}
+          <PhoneMenu />
+        </div>
+      </div>
+    </header>
+  );
+}
+
+const Brand = () => (
+  <SiteLink href="/" class="brand">
+    {config.logo_url === null ? <Mark /> : <img src={config.logo_url} alt="" height="28" />}
+    <span>{config.name}</span>
+  </SiteLink>
+);
+
+/** The product's own mark. */
+const Mark = () => (
+  <svg width="28" height="28" viewBox="0 0 16 16" aria-hidden="true" class="mark">
+    <rect width="16" height="16" rx="4" />
+    <path d="M4 5l3 3-3 3M9 11h3" />
+  </svg>
+);
+
+function SignInLink() {
+  const common = useCommon();
+  const [path] = useLocation();
+  return (
+    <SiteLink href={path === '/sign-in' ? path : signInHref()} class="button primary medium">
+      {common('signIn')}
+    </SiteLink>
+  );
+}
+
+const languageNames = { ru: 'Русский', en: 'English' } as const;
+
+function useAppearanceGroups(): readonly MenuGroup[] {
+  const common = useCommon();
+  const language = useLanguage();
+  const theme = useTheme();
+  const themeNames = { system: 'themeSystem', light: 'themeLight', dark: 'themeDark' } as const;
+  const choose = (chosen: (typeof languages)[number]): void => {
+    switchLanguage(chosen).catch((error: unknown) => showToast(describeError(error, language), 'error'));
+  };
+  return [
+    {
+      label: common('language'),
+      items: languages.map((one) => ({
+        value: `language-${one}`,
+        label: <span lang={one}>{languageNames[one]}</span>,
+        isChosen: one === language,
+        onSelect: () => choose(one),
+      })),
+    },
+    {
+      label: common('theme'),
+      items: themes.map((one) => ({
+        value: `theme-${one}`,
+        label: common(themeNames[one]),
+        isChosen: one === theme,
+        onSelect: () => switchTheme(one),
+      })),
+    },
+  ];
+}
+
+function AppearanceMenu() {
+  const common = useCommon();
+  return (
+    <Menu
+      label={common('appearance')}
+      button={<Icon name="sliders" size={20} />}
+      groups={useAppearanceGroups()}
+    />
+  );
+}
+
+function AccountMenu() {
+  const common = useCommon();
+  const format = useFormat();
+  const [, navigate] = useLocation();
+  const { accounts, selected } = useAccounts();
+  if (accounts === null) return <span class="account-button loading" aria-hidden="true" />;
+  if (selected === null)
+    return (
+      <SiteLink href="/keys" class="account-button">
+        {common('noAccount')}
+      </SiteLink>
+    );
+  const balance = format.money(selected.balance);
+  const items = accounts.map((account) => ({
+    value: String(account.id),
+    label: (
+      <span class="account-line">
+        <span>{account.label}</span>
+        <span class="money soft">{format.money(account.balance)}</span>
+      </span>
+    ),
+    isChosen: account.id === selected.id,
+    onSelect: () => switchAccount(account.id),
+  }));
+  const manage = {
+    value: 'manage',
+    label: common('manageAccounts'),
+    icon: 'settings' as const,
+    onSelect: () => navigate('/keys'),
+  };
+  return (
+    <Menu
+      label={common('accountAndBalance', { label: selected.label, balance })}
+      buttonClass="account-button"
+      button={
+        <>
+          <span class="account-name">{selected.label}</span>
+          <span class="money">{balance}</span>
+          <Icon name="down" size={14} />
+        </>
+      }
+      groups={[{ label: common('accounts'), items }, { items: [manage] }]}
+    />
+  );
+}
+
+function UserMenu() {
+  const common = useCommon();
+  const language = useLanguage();
+  const [, navigate] = useLocation();
+  const email = useSession().user?.email ?? '';
+  const leave = (): void => {
+    navigate('/');
+    signOut().catch((error: unknown) => showToast(describeError(error, language), 'error'));
+  };
+  return (
+    <Menu
+      label={common('userMenu', { email })}
+      button={<Icon name="user" size={22} />}
+      head={<span class="user-email">{email}</span>}
+      groups={[
+        {
+          items: [
+            {
+              value: 'settings',
+              label: common('settings'),
+              icon: 'settings',
+              onSelect: () => navigate('/settings'),
+            },
+            { value: 'sign-out', label: common('signOut'), icon: 'sign-out', onSelect: leave },
+          ],
+        },
+      ]}
+    />
+  );
+}
+
+/** The navigation at phone width. */
+function PhoneMenu() {
+  const common = useCommon();
+  const [isOpen, setIsOpen] = useState(false);
+  const close = (): void => setIsOpen(false);
+  return (
+    <span class="phone-menu">
+      <Button kind="quiet" icon="menu" aria-label={common('openMenu')} onClick={() => setIsOpen(true)} />
+      <Dialog title={common('menu')} isOpen={isOpen} onClose={close} size="small">
+        <Navigation onFollow={close} />
+      </Dialog>
+    </span>
+  );
+}

@@ -1,0 +1,38 @@
+import type { ComponentChildren } from 'preact';
+import { Link, useLocation } from 'wouter-preact';
+import { useLanguage } from '../lib/language.tsx';
+import { findPage, loadPage } from '../lib/pages.ts';
+
+/** A link to a page of the site. It begins to load the page when somebody is about to follow it. */
+export function SiteLink({
+  href,
+  class: className,
+  children,
+  onClick,
+}: {
+  readonly href: string;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+  readonly onClick?: () => void;
+}) {
+  const [path] = useLocation();
+  const language = useLanguage();
+  const target = href.split(/[?#]/)[0]!;
+  const isCurrent = path === target || (target !== '/' && path.startsWith(`${target}/`));
+  const prepare = (): void => {
+    // If it fails, following the link says so.
+    loadPage(findPage(target).name, language).catch(() => undefined);
+  };
+  return (
+    <Link
+      href={href}
+      className={className ?? ''}
+      aria-current={isCurrent ? 'page' : undefined}
+      onPointerEnter={prepare}
+      onFocus={prepare}
+      onClick={() => onClick?.()}
+    >
+      {children}
+    </Link>
+  );
+}

@@ -1,0 +1,103 @@
+import { useMemo } from 'preact/hooks';
+import { useLanguage } from './language.tsx';
+import type { Language } from './messages.ts';
+import { useSession } from './session.ts';
+
+/** Roubles as the API gives them: a number, or a decimal string that is exact. */
+export type Roubles = number | string;
+
+/** Digits after the point that tell a sum from others of its size: kopecks from a rouble on. */
+function digitsFor(roubles: number): { minimumFractionDigits: number; maximumFractionDigits: number } {
+  const size = Math.abs(roubles);
+  if (size === 0 || size >= 1) return { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  if (size >= 0.01) return { minimumFractionDigits: 2, maximumFractionDigits: 4 };
+  return { minimumFractionDigits: 2, maximumFractionDigits: 6 };
+}
+
+/** Sums are exact to a billionth of a rouble. */
+const allDigits = { minimumFractionDigits: 2, maximumFractionDigits: 9 };
+
+export function createFormat(language: Language, timeZone: string) {
+  const number = (value: number, options?: Intl.NumberFormatOptions): string =>
+    new Intl.NumberFormat(language, options).format(value);
+  const money = (value: Roubles, options: Intl.NumberFormatOptions): string =>
+    new Intl.NumberFormat(language, {
+      style: 'currency',
+      currency: 'RUB',
+      currencyDisplay: 'narrowSymbol',
+      ...options,
+      // Strings keep digits that a number would lose.
+    }).format(value as number);
+  const date = (value: string | number | Date, options: Intl.DateTimeFormatOptions): string =>
+    new Intl.DateTimeFormat(language, { timeZone, ...options }).format(new Date(value));
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  return {
+    timeZone,
+    number,
+    /** `1,2 тыс.`, `3.4M` */
+    short: (value: number): string => number(value, { notation: 'compact', maximumFractionDigits: 1 }),
+    /** @param share 0 to 1 */
+    percent: (share: number): string => number(share, { style: 'percent', maximumFractionDigits: 1 }),
+    /** With as many digits as matter. */
+    money: (value: Roubles): string => money(value, digitsFor(Number(value))),
+    /** With every digit that the sum has. */
+    exactMoney: (value: Roubles): string => money(value, allDigits),
+    dateTime: (value: string | number | Date): string =>
+      date(value, { dateStyle: 'medium', timeStyle: 'short' }),
+    exactTime: (value: string | number | Date): string =>
+      date(value, { dateStyle: 'medium', timeStyle: 'medium' }),
+    date: (value: string | number | Date): string => date(value, { dateStyle: 'medium' }),
+    time: (value: string | number | Date): string => date(value, { timeStyle: 'short' }),
+    /** A day of the API's statistics, `2026-11-29`, which are days of UTC. */
+    day: (value: string): string =>
+      new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short' }).format(
+        new Date(`${value}T00:00:00Z`),
+      ),
+    /** `5 minutes ago` */
+    ago: (value: string | number | Date, nowMs = Date.now()): string =>
+      formatAgo(relative, new Date(value).getTime() - nowMs),
+    seconds: (value: number): string =>
+      number(value, {
+        style: 'unit',
+        unit: 'second',
+        unitDisplay: 'short',
+        maximumFractionDigits: value < 10 ? 2 : 0,
+      }),
+    bytes: (value: number): string => formatBytes(number, value),
+  };
+}
+
+export type Format = ReturnType<typeof createFormat>;
+
+const agoUnits = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const;
+
+function formatAgo(relative: Intl.RelativeTimeFormat, differenceMs: number): string {
+  for (const [unit, size] of agoUnits)
+    if (Math.abs(differenceMs) >= size) return relative.format(Math.trunc(differenceMs / size), unit);
+  return relative.format(Math.trunc(differenceMs / 1_000), 'second');
+}
+
+const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte'] as const;
+
+function formatBytes(number: (value: number, options: Intl.NumberFormatOptions) => string, bytes: number) {
+  const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), byteUnits.length - 1);
+  return number(bytes / 1_000 ** step, {
+    style: 'unit',
+    unit: byteUnits[step]!,
+    unitDisplay: 'short',
+    maximumFractionDigits: 1,
+  });
+}
+
+export const browserTimeZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** Formats for the user's language and time zone. */
+export function useFormat(): Format {
+  const language = useLanguage();
+  const timeZone = useSession().user?.timezone ?? browserTimeZone();
+  return useMemo(() => createFormat(language, timeZone), [language, timeZone]);
+}

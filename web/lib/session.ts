@@ -1,0 +1,203 @@
+import type { components } from '../generated/api.d.ts';
+import { ApiError } from './api-error.ts';
+import { keep, readKept } from './kept.ts';
+import { sessionHint } from './page-facts.ts';
+import { createStore, useStore } from './store.ts';
+
+export type WebUser = components['schemas']['WebUser'];
+type AuthResult = components['schemas']['AuthResult'];
+
+export interface Session {
+  /** `expired`: a refresh is necessary before the next call. */
+  readonly status: 'none' | 'active' | 'expired';
+  /** Null until it is known. */
+  readonly user: WebUser | null;
+  readonly csrfToken: string | null;
+}
+
+type Notice =
+  | { readonly kind: 'signed-in' | 'refreshed'; readonly userId: string; readonly csrfToken: string }
+  | { readonly kind: 'signed-out' };
+
+const none: Session = { status: 'none', user: null, csrfToken: null };
+
+/** A session's cookie lasts 15 minutes. */
+const freshMs = 14 * 60_000;
+/** How long a refresh of a page that was left may take. */
+const maxRefreshMs = 10_000;
+const pollMs = 400;
+
+const authPath = '/v1/web/auth';
+const store = createStore<Session>({ ...none, status: sessionHint });
+const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('mg-session') : null;
+const endListeners = new Set<() => void>();
+
+export const readSession = (): Session => store.get();
+export const useSession = (): Session => useStore(store);
+
+/** Calls the listener when the session ends, here or in another tab. */
+export function onSessionEnd(listener: () => void): () => void {
+  endListeners.add(listener);
+  return () => endListeners.delete(listener);
+}
+
+const readTime = (name: string): number => Number(readKept(name) ?? 0);
+
+function tellOthers(notice: Notice): void {
+  channel?.postMessage(notice);
+}
+
+function take({ user, csrf_token: csrfToken }: AuthResult): void {
+  keep('refreshed-at', String(Date.now()));
+  store.set({ status: 'active', user, csrfToken });
+}
+
+/** Begins the session that a sign-in returned. */
+export function beginSession(result: AuthResult): void {
+  take(result);
+  tellOthers({ kind: 'signed-in', userId: result.user.id, csrfToken: result.csrf_token });
+}
+
+function endHere(): void {
+  if (store.get().status === 'none') return;
+  store.set(none);
+  for (const listener of endListeners) listener();
+}
+
+function endEverywhere(): void {
+  tellOthers({ kind: 'signed-out' });
+  endHere();
+}
+
+/** Replaces what is known of the user, such as after a change of the time zone. */
+export function updateUser(user: WebUser): void {
+  store.set({ ...store.get(), user });
+}
+
+/** Signs out here and in all other tabs. @throws ApiError */
+export async function signOut(): Promise<void> {
+  const csrfToken = await readCsrfToken();
+  const headers: HeadersInit = csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
+  const response = await send(`${authPath}/logout`, { method: 'POST', headers });
+  // The session may have ended meanwhile.
+  if (!response.ok && response.status !== 401) throw await readError(response);
+  endEverywhere();
+}
+
+/** Tells the other tabs that a call has ended all sessions, this one included. */
+export const noteSignedOut = endEverywhere;
+
+async function send(path: string, init: RequestInit = {}): Promise<Response> {
+  try {
+    return await fetch(path, init);
+  } catch {
+    throw ApiError.ofNetwork();
+  }
+}
+
+const readError = async (response: Response): Promise<ApiError> =>
+  ApiError.ofResponse(response, await response.json().catch(() => null));
+
+const inTab = new Map<string, Promise<unknown>>();
+
+/** Runs one such work at a time, over all tabs. Browsers offer locks only to pages with https or on this machine. */
+async function inLock<T>(name: string, work: () => Promise<T>): Promise<T> {
+  if ('locks' in navigator) return await navigator.locks.request(name, work);
+  const next = (inTab.get(name) ?? Promise.resolve()).then(work, work);
+  inTab.set(name, next);
+  return await next;
+}
+
+/**
+ * Refreshes the session, unless another call or tab has done so meanwhile. A refresh token works once, so all tabs
+ * take turns.
+ * @param sentAtMs when the call was sent that found the session expired
+ * @returns whether there is a session
+ * @throws ApiError if the server could not be asked
+ */
+export async function refreshSession(sentAtMs = Date.now()): Promise<boolean> {
+  return await inLock('mg-refresh', async () => {
+    if (readTime('refreshed-at') > sentAtMs) return await loadUser();
+    if (await hasUnfinishedRefresh()) return true;
+    keep('refreshing-at', String(Date.now()));
+    try {
+      // The cookies of the response count even if this page is left while it is on its way.
+      const response = await send(`${authPath}/refresh`, { method: 'POST', keepalive: true });
+      if (response.status === 401 || response.status === 403) {
+        endEverywhere();
+        return false;
+      }
+      if (!response.ok) throw await readError(response);
+      const result = (await response.json()) as AuthResult;
+      take(result);
+      tellOthers({ kind: 'refreshed', userId: result.user.id, csrfToken: result.csrf_token });
+      return true;
+    } finally {
+      keep('refreshing-at', null);
+    }
+  });
+}
+
+/** Waits for the refresh of a page that was left before its response came. Another one would end the session. */
+async function hasUnfinishedRefresh(): Promise<boolean> {
+  const beganAtMs = readTime('refreshing-at');
+  while (Date.now() - beganAtMs < maxRefreshMs) {
+    if (await loadUser()) return true;
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+  return false;
+}
+
+/** Reads the user of the session. Returns false if the session has expired. @throws ApiError */
+async function loadUser(): Promise<boolean> {
+  const response = await send(`${authPath}/me`);
+  if (response.status === 401) return false;
+  if (!response.ok) throw await readError(response);
+  const me = (await response.json()) as WebUser;
+  const csrfToken = 'csrf_token' in me ? String(me.csrf_token) : store.get().csrfToken;
+  store.set({ status: 'active', user: me, csrfToken });
+  return true;
+}
+
+/** Whether a call would find the session's cookie expired. */
+function isStale(): boolean {
+  const refreshedAtMs = readTime('refreshed-at');
+  return store.get().status === 'expired' || (refreshedAtMs > 0 && Date.now() - refreshedAtMs > freshMs);
+}
+
+/** Refreshes the session before a call that would fail without. */
+export async function freshenSession(): Promise<void> {
+  if (store.get().status !== 'none' && isStale()) await refreshSession();
+}
+
+/** Returns the token for calls that change something; null without a session. */
+export async function readCsrfToken(): Promise<string | null> {
+  await started;
+  const { status, csrfToken } = store.get();
+  if (status === 'none' || csrfToken !== null) return csrfToken;
+  await refreshSession();
+  return store.get().csrfToken;
+}
+
+async function start(): Promise<void> {
+  if (sessionHint === 'none') return;
+  try {
+    const sentAtMs = Date.now();
+    if (isStale()) await refreshSession();
+    if (store.get().user === null && store.get().status !== 'none' && !(await loadUser()))
+      await refreshSession(sentAtMs);
+  } catch {
+    // Without a connection, the user stays unknown until a call succeeds.
+  }
+}
+
+/** Settled when the user is known, or that there is none. */
+export const started = start();
+
+channel?.addEventListener('message', ({ data }: MessageEvent<Notice>) => {
+  const current = store.get();
+  if (data.kind === 'signed-out') endHere();
+  // Another user, or a page that was signed out: everything on it is of the wrong user.
+  else if (data.kind === 'signed-in' && current.user?.id !== data.userId) location.reload();
+  else if (current.status !== 'none') store.set({ ...current, status: 'active', csrfToken: data.csrfToken });
+});

@@ -1,0 +1,86 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { useCommon } from '../lib/language.tsx';
+import { Button } from './button.tsx';
+
+const shownMs = 2_000;
+
+/** Copies a text. A page without https has no clipboard of its own, and uses a selection. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand('copy');
+    area.remove();
+    return isCopied;
+  }
+}
+
+export function CopyButton({
+  text,
+  label,
+  hasText = false,
+}: {
+  readonly text: string;
+  /** What is copied, for the button's name; by default just "Copy". */
+  readonly label?: string;
+  readonly hasText?: boolean;
+}) {
+  const common = useCommon();
+  const [isCopied, setIsCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return;
+    const timer = setTimeout(() => setIsCopied(false), shownMs);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const copy = (): void => {
+    copyText(text).then(setIsCopied, () => setIsCopied(false));
+  };
+  return (
+    <>
+      <Button
+        kind="quiet"
+        size="small"
+        icon={isCopied ? 'check' : 'copy'}
+        aria-label={label ?? common('copy')}
+        onClick={copy}
+      >
+        {hasText ? common(isCopied ? 'copied' : 'copy') : undefined}
+      </Button>
+      <span class="unseen" role="status">
+        {isCopied ? common('copied') : ''}
+      </span>
+    </>
+  );
+}
+
+/** Code that can be copied. It scrolls within itself, also by keyboard. */
+export function CodeBlock({
+  code,
+  title,
+  actions,
+}: {
+  readonly code: string;
+  readonly title: string;
+  readonly actions?: ComponentChildren;
+}) {
+  return (
+    <figure class="code-block">
+      <figcaption>
+        <span>{title}</span>
+        <span class="code-actions">
+          {actions}
+          <CopyButton text={code} />
+        </span>
+      </figcaption>
+      <pre tabIndex={0} role="region" aria-label={title}>
+        <code>{code}</code>
+      </pre>
+    </figure>
+  );
+}

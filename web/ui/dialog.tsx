@@ -1,0 +1,58 @@
+import * as dialog from '@zag-js/dialog';
+import { normalizeProps, Portal, useMachine } from '@zag-js/preact';
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import { useCommon } from '../lib/language.tsx';
+import { Button } from './button.tsx';
+
+export interface DialogProps {
+  readonly title: string;
+  readonly isOpen: boolean;
+  /** Called by Escape, the button in the corner and a click outside. */
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+  readonly size?: 'small' | 'medium' | 'large';
+  /** Whether only its buttons close it, because what was typed would be lost. */
+  readonly isGuarded?: boolean;
+}
+
+/** A dialog that keeps the focus inside while it is open, and gives it back afterwards. */
+export function Dialog({
+  title,
+  isOpen,
+  onClose,
+  children,
+  size = 'medium',
+  isGuarded = false,
+}: DialogProps) {
+  const common = useCommon();
+  const service = useMachine(dialog.machine, {
+    id: useId(),
+    open: isOpen,
+    closeOnInteractOutside: !isGuarded,
+    onOpenChange: ({ open }) => {
+      if (!open) onClose();
+    },
+  });
+  const api = dialog.connect(service, normalizeProps);
+  if (!api.open) return null;
+  return (
+    <Portal>
+      <div {...api.getBackdropProps()} class="backdrop" />
+      <div {...api.getPositionerProps()} class="dialog-place">
+        <div {...api.getContentProps()} class={`dialog ${size}`}>
+          <header class="dialog-head">
+            <h2 {...api.getTitleProps()}>{title}</h2>
+            <Button kind="quiet" icon="close" aria-label={common('close')} onClick={onClose} />
+          </header>
+          {children}
+        </div>
+      </div>
+    </Portal>
+  );
+}
+
+/** The buttons of a dialog, at its end. The main one comes last. */
+export const DialogActions = ({ children }: { readonly children: ComponentChildren }) => (
+  <div class="dialog-actions">{children}</div>
+);

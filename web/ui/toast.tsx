@@ -1,0 +1,46 @@
+import { normalizeProps, useMachine } from '@zag-js/preact';
+import * as toast from '@zag-js/toast';
+import { useId } from 'preact/hooks';
+import { useCommon } from '../lib/language.tsx';
+import { Button } from './button.tsx';
+
+const toasts = toast.createStore({ placement: 'bottom-end', overlap: false, duration: 6_000 });
+
+/** Says that something is done, for some seconds. What went wrong belongs beside what was tried. */
+export function showToast(title: string, type: 'success' | 'error' = 'success'): void {
+  toasts.create({ title, type });
+}
+
+export function Toasts() {
+  const service = useMachine(toast.group.machine, { id: useId(), store: toasts });
+  const api = toast.group.connect(service, normalizeProps);
+  return (
+    <div {...api.getGroupProps()} class="toasts">
+      {api.getToasts().map((options, index) => (
+        <Toast key={options.id} options={options} index={index} parent={service} />
+      ))}
+    </div>
+  );
+}
+
+type GroupService = toast.GroupService;
+
+function Toast({
+  options,
+  index,
+  parent,
+}: {
+  readonly options: toast.Options;
+  readonly index: number;
+  readonly parent: GroupService;
+}) {
+  const common = useCommon();
+  const service = useMachine(toast.machine, { ...options, index, parent });
+  const api = toast.connect(service, normalizeProps);
+  return (
+    <div {...api.getRootProps()} class={`toast ${options.type ?? ''}`}>
+      <p {...api.getTitleProps()}>{options.title}</p>
+      <Button kind="quiet" size="small" icon="close" aria-label={common('close')} onClick={api.dismiss} />
+    </div>
+  );
+}

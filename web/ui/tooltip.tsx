@@ -1,0 +1,30 @@
+import { normalizeProps, useMachine } from '@zag-js/preact';
+import * as tooltip from '@zag-js/tooltip';
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+/** Explains a word or a number. It opens by pointer and by focus, and Escape closes it. */
+export function Tooltip({
+  text,
+  children,
+}: {
+  readonly text: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  const service = useMachine(tooltip.machine, { id: useId(), openDelay: 200, closeDelay: 100 });
+  const api = tooltip.connect(service, normalizeProps);
+  return (
+    <>
+      <button {...api.getTriggerProps()} type="button" class="tooltip-word">
+        {children}
+      </button>
+      {api.open && (
+        <span {...api.getPositionerProps()} class="tooltip-place">
+          <span {...api.getContentProps()} class="tooltip">
+            {text}
+          </span>
+        </span>
+      )}
+    </>
+  );
+}
