@@ -8,7 +8,7 @@ import { readDemand } from '../shared/work/demand/read-demand.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
-import { RequestLogStore } from './endpoints/users/request-log-store.ts';
+import { RequestLogStore } from '../shared/ledger/request-log-store.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { SignupGrantStore } from '../shared/accounts/signup-grant-store.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';

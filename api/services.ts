@@ -6,7 +6,7 @@ import type { Config } from '../shared/platform/config/config.ts';
 import type { FairBudget } from '../shared/fairness/fair-budget.ts';
 import type { Holdings } from '../shared/fairness/holdings.ts';
 import type { HistoryStore } from './endpoints/users/history-store.ts';
-import type { RequestLogStore } from './endpoints/users/request-log-store.ts';
+import type { RequestLogStore } from '../shared/ledger/request-log-store.ts';
 import type { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import type { Demand } from '../shared/work/demand/demand.ts';

@@ -49,14 +49,17 @@ const dayMs = 24 * 60 * 60 * 1_000;
 type Range = { readonly $gte: Date; readonly $lt?: Date };
 type RowFilter = mongoose.mongo.Filter<RequestLogDocument>;
 
-/** What the order and the sums of requests need. */
-export type RequestKey = Pick<
-  RequestLogDocument,
-  '_id' | 'at' | 'success' | 'lines' | 'promptTokens' | 'completionTokens' | 'costNano'
->;
+/** Sums over rows. */
+export interface RowSums {
+  readonly rows: number;
+  /** Lines of batches count one by one. */
+  readonly requests: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly costNano: bigint;
+}
 
-/** Reads all that a cursor finds, such as in turns of the caller. */
-export type ReadCursor = <T>(cursor: FindCursor<T>) => Promise<T[]>;
+const noRows: RowSums = { rows: 0, requests: 0, promptTokens: 0, completionTokens: 0, costNano: 0n };
 
 /** The request log of all accounts. */
 export class RequestListStore {
@@ -81,12 +84,12 @@ export class RequestListStore {
   /**
    * Lists requests by the time of their admission, newest first. Successes and failures are read one after the other and
    * merged, because the indexes begin with the outcome. Failures are read only as far back as the page of successes goes.
-   * @param after the id of the last request of the page before
+   * @param after the last request of the page before, or its id
    * @throws UnknownPosition
    */
-  async list(filter: RequestFilter, limit: number, after?: string): Promise<RequestPage> {
+  async list(filter: RequestFilter, limit: number, after?: Position | string): Promise<RequestPage> {
     return await callMongo(async () => {
-      const position = after === undefined ? null : await this.#findPosition(after);
+      const position = typeof after === 'string' ? await this.#findPosition(after) : (after ?? null);
       const rows: RequestLogDocument[] = [];
       let range = this.#rangeOf(filter);
       for (const success of listOutcomes(filter)) {
@@ -99,33 +102,57 @@ export class RequestListStore {
     });
   }
 
-  /** Reads the keys of the newest requests that the filter selects, newest first, one more than are counted. */
-  async readKeys(filter: RequestFilter, read: ReadCursor): Promise<RequestKey[]> {
-    const range = this.#rangeOf(filter);
-    const limit = maxCounted + 1;
-    const projection = { at: 1, success: 1, lines: 1, promptTokens: 1, completionTokens: 1, costNano: 1 };
-    const parts = await callMongo(() =>
-      Promise.all(
-        listOutcomes(filter).map(async (success) => {
-          const selected = { ...fieldsOf(filter), success, at: range };
-          const options = { ...limits, projection, limit, batchSize: limit + 1 };
-          return await read(this.#ledger.logs.find(selected, options).sort(newestFirst));
-        }),
-      ),
+  /** Returns a cursor of a page of the requests that the filter selects, newest first. Skipped ones take their time. */
+  findPage(filter: RequestFilter, skip: number, limit: number): FindCursor<RequestLogDocument> {
+    return this.#ledger.logs
+      .find(this.#toQuery(filter), { ...limits, limit, skip, batchSize: limit + 1 })
+      .sort(newestFirst);
+  }
+
+  /** Sums the newest requests that the filter selects, at most so many. */
+  async sumRows(filter: RequestFilter, max: number): Promise<RowSums> {
+    const sum = (field: string): object => ({ $sum: `$${field}` });
+    const [found] = await callMongo(() =>
+      this.#ledger.logs
+        .aggregate<Readonly<Record<keyof RowSums, number | bigint>>>(
+          [
+            { $match: this.#toQuery(filter) },
+            { $sort: newestFirst },
+            { $limit: max },
+            {
+              $group: {
+                _id: null,
+                rows: { $sum: 1 },
+                requests: { $sum: { $ifNull: ['$lines', 1] } },
+                promptTokens: sum('promptTokens'),
+                completionTokens: sum('completionTokens'),
+                costNano: sum('costNano'),
+              },
+            },
+          ],
+          limits,
+        )
+        .toArray(),
     );
-    const keys = parts.flat();
-    if (parts.length > 1) keys.sort(compareRows);
-    return keys.slice(0, limit);
+    return found === undefined
+      ? noRows
+      : {
+          rows: Number(found.rows),
+          requests: Number(found.requests),
+          promptTokens: Number(found.promptTokens),
+          completionTokens: Number(found.completionTokens),
+          costNano: BigInt(found.costNano),
+        };
   }
 
   /** Yields all requests that the filter selects, newest first, a page at a time. */
   async *listAll(filter: RequestFilter, pageSize = 100): AsyncGenerator<RequestLogDocument> {
-    let after: string | undefined;
+    let after: Position | undefined;
     for (;;) {
       const { rows, hasMore } = await this.list(filter, pageSize, after);
       yield* rows;
       if (!hasMore) return;
-      after = rows.at(-1)!._id;
+      after = positionOf(rows.at(-1)!);
     }
   }
 
@@ -186,6 +213,13 @@ export class RequestListStore {
     return { since: toDay(since), until: until === undefined ? lastDay : addDays(toDay(until), -1) };
   }
 
+  /** An order by time is merged from those of the two outcomes. */
+  #toQuery(filter: RequestFilter): RowFilter {
+    const outcomes = listOutcomes(filter);
+    const success = outcomes.length === 1 ? outcomes[0]! : { $in: outcomes };
+    return { ...fieldsOf(filter), success, at: this.#rangeOf(filter) };
+  }
+
   async #findPosition(id: string): Promise<Position> {
     const row = await this.#ledger.logs.findOne({ _id: id }, { ...limits, projection: { at: 1 } });
     if (row === null) throw new UnknownPosition();
@@ -216,10 +250,12 @@ export class RequestListStore {
 }
 
 /** A request in the order of lists. */
-interface Position {
+export interface Position {
   readonly at: Date;
   readonly id: string;
 }
+
+export const positionOf = ({ at, _id: id }: RequestLogDocument): Position => ({ at, id });
 
 /** Sorts after all days. */
 const lastDay = '9999-12-31';
@@ -234,5 +270,5 @@ const fieldsOf = ({ accountId, model }: RequestFilter) => ({
 
 const newestFirst = { at: -1, _id: -1 } as const;
 
-const compareRows = (one: RequestKey, other: RequestKey): number =>
+const compareRows = (one: RequestLogDocument, other: RequestLogDocument): number =>
   other.at.getTime() - one.at.getTime() || (one._id < other._id ? 1 : -1);

@@ -3,7 +3,7 @@ import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts
 import { callMongo } from '../../../shared/platform/storage/mongo-client.ts';
 import type { DailyStatDocument, LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { toRefillLog, type RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
-import { countOrdinals, findPage } from './ordinal-page.ts';
+import { countOrdinals, findPage } from '../../../shared/ledger/ordinal-page.ts';
 import { findRecentRefills } from './recent-refills-script.ts';
 
 export interface HistoryPage<T> {

@@ -9,7 +9,7 @@ import { authenticateAccount } from '../../account-area/steps/authenticate-accou
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { presentStats, writeRefillLogs } from './present-history.ts';
 import { writeRequestLogs, writeRequestLogsCsv } from './present-request-log.ts';
-import type { RequestLogFilter } from './request-log-store.ts';
+import type { RequestLogFilter } from '../../../shared/ledger/request-log-store.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { encodePieces, readerOf, readFromDatabase, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';

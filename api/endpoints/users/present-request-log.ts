@@ -6,7 +6,11 @@ import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts'
 import { isUncharged, usageOfRow } from '../../../shared/ledger/usage-of-row.ts';
 import type { RequestLog, RequestTotals } from '../../contract/request-logs.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
-import type { PricedRow, RequestLogPage, RequestTotals as Totals } from './request-log-store.ts';
+import type {
+  PricedRow,
+  RequestLogPage,
+  RequestTotals as Totals,
+} from '../../../shared/ledger/request-log-store.ts';
 
 /** Yields the JSON of a page. */
 export const writeRequestLogs = (

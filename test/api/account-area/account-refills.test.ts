@@ -158,7 +158,14 @@ test('a code that would raise the balance above the maximum is rejected, and sta
 });
 
 const equivalentReads: [web: string, key: string, queries: readonly string[]][] = [
-  ['request-logs', 'request_logs', ['', '?page=1', '?page=2', '?page=0', '?page=x']],
+  [
+    'request-logs',
+    'request_logs',
+    [
+      ...['', '?page=1', '?page=2', '?page=0', '?page=x', '?outcome=success', '?outcome=x'],
+      ...['?model=demo-echo&since=2020-01-01', '?until=2020-01-01', '?since=x', '?request_id=none'],
+    ],
+  ],
   [
     'refill-logs',
     'refill_logs',
@@ -167,7 +174,14 @@ const equivalentReads: [web: string, key: string, queries: readonly string[]][] 
   [
     'stats',
     'stats',
-    ['', '?start_date=2020-01-01', '?start_date=2020-13-01', '?end_date=x', '?start_date=2999-01-01'],
+    [
+      '',
+      '?start_date=2020-01-01',
+      '?start_date=2020-13-01',
+      '?end_date=x',
+      '?start_date=2999-01-01',
+      '?by=model',
+    ],
   ],
 ];
 
@@ -199,11 +213,14 @@ async function checkSameResponses(
   web: string,
   key: string,
 ) {
-  const [webResponse, keyResponse] = [
-    await client.request('GET', `${path}${web}`),
-    await fetch(`${stack.url}${key}`, { headers: { authorization: `Bearer ${account.apiKey}` } }),
-  ];
-  t.is(webResponse.status, keyResponse.status, web);
-  t.is(webResponse.headers.get('content-type'), keyResponse.headers.get('content-type'));
-  t.is(await webResponse.text(), await keyResponse.text(), web);
+  for (const accept of ['application/json', 'text/csv']) {
+    const authorization = `Bearer ${account.apiKey}`;
+    const [webResponse, keyResponse] = [
+      await client.request('GET', `${path}${web}`, undefined, { accept }),
+      await fetch(`${stack.url}${key}`, { headers: { authorization, accept } }),
+    ];
+    t.is(webResponse.status, keyResponse.status, web);
+    t.is(webResponse.headers.get('content-type'), keyResponse.headers.get('content-type'));
+    t.is(await webResponse.text(), await keyResponse.text(), web);
+  }
 }

@@ -1,4 +1,4 @@
-import { RequestLogStore, type RequestLogFilter } from '../../../../api/endpoints/users/request-log-store.ts';
+import { RequestLogStore, type RequestLogFilter } from '../../../../shared/ledger/request-log-store.ts';
 import { PriceStore } from '../../../../shared/ledger/price-store.ts';
 import type { AccountSpendDocument, ModelSpendDocument } from '../../../../shared/ledger/spend-store.ts';
 import { addDays, startOfDay, toDay } from '../../../../shared/ledger/days.ts';

@@ -6,6 +6,7 @@ import { encodeAll } from '../cursors.ts';
 import { MongoError, unsupported } from '../errors.ts';
 import type { Query } from '../query/find.ts';
 import { checkQuery, countMatching, prepareQuery } from '../query/find.ts';
+import { Sums } from '../query/sums.ts';
 import { narrowestInteger, toNumber } from '../bson/numbers.ts';
 import type { Projector } from '../query/projection.ts';
 import { compileProjection } from '../query/projection.ts';
@@ -39,8 +40,11 @@ export const readCommands: Record<string, Command> = {
     fields: ['pipeline', 'cursor', 'readConcern'],
     run(context) {
       const { cursors, db, body } = context;
-      const n = countSelected(context, { ...parseCount(body.pipeline), deadlineMs: context.deadlineMs });
-      const documents = n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
+      const { group, ...stages } = parsePipeline(body.pipeline);
+      const query = { ...stages, deadlineMs: context.deadlineMs };
+      const documents = isCount(group)
+        ? toCountDocuments(countSelected(context, query))
+        : new Sums(group).compute(documentsOf(select(context, query)));
       return cursors.openDocuments(`${db}.${getCollectionName(context)}`, documents);
     },
   },
@@ -57,20 +61,32 @@ function parseProjection(projection: unknown): Doc | undefined {
   return spec;
 }
 
-/** The only supported pipeline is the one that drivers create for `countDocuments`, which may have a limit. */
-const countStage = encodeDocument({ $group: { _id: new Int32(1), n: { $sum: new Int32(1) } } });
+/** As drivers create it for `countDocuments`. Counts are read from an index if they can be. */
+const countGroup = encodeDocument({ _id: new Int32(1), n: { $sum: new Int32(1) } });
+const isCount = (group: Doc): boolean => encodeDocument(group).equals(countGroup);
 
-function parseCount(pipeline: unknown): Pick<Query, 'filter' | 'limit'> {
+const toCountDocuments = (n: number): Doc[] =>
+  n > 0 ? [{ _id: new Int32(1), n: narrowestInteger(BigInt(n)) }] : [];
+
+/** The only supported pipeline is `$match`, then possibly `$sort` and `$limit`, then `$group`. */
+function parsePipeline(
+  pipeline: unknown,
+): Pick<Query, 'filter' | 'sort' | 'limit'> & { readonly group: Doc } {
   if (!Array.isArray(pipeline)) throw new MongoError('TypeMismatch', "'pipeline' must be an array");
-  const [match, ...stages] = pipeline as unknown[];
-  const { $limit: limit } = isObject(stages[0]) ? stages[0] : {};
-  if (limit !== undefined) stages.shift();
-  const [group, ...others] = stages;
-  const isCount = isObject(group) && encodeDocument(group).equals(countStage) && others.length === 0;
-  const { $match: filter } = isObject(match) ? match : {};
-  if (!isCount || !isObject(filter))
-    throw unsupported('an aggregation other than countDocuments', 'Location40324');
-  return { filter, limit: optionalCount(limit, '$limit') };
+  const stages = [...(pipeline as unknown[])];
+  const take = (name: string): unknown => {
+    const [stage] = stages;
+    if (!isObject(stage) || Object.keys(stage).join() !== name) return undefined;
+    stages.shift();
+    return stage[name];
+  };
+  const filter = take('$match');
+  const sort = optionalObject(take('$sort'), '$sort');
+  const limit = optionalCount(take('$limit'), '$limit');
+  const group = take('$group');
+  if (!isObject(filter) || !isObject(group) || stages.length > 0)
+    throw unsupported('an aggregation other than sums', 'Location40324');
+  return { filter, sort, limit, group };
 }
 
 /** Reads the query of a `find`, including one inside an `explain`. */
@@ -105,4 +121,8 @@ function countSelected(context: CommandContext, query: Query): number {
 function* encodeStored(found: Iterable<StoredDocument>, project: Projector | undefined): Generator<Buffer> {
   if (project === undefined) for (const { raw } of found) yield raw;
   else for (const { document } of found) yield* encodeAll([project(document)]);
+}
+
+function* documentsOf(found: Iterable<StoredDocument>): Generator<Doc> {
+  for (const { document } of found) yield document;
 }

@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
-import { RequestLogStore, type RequestLogFilter } from '../../../../api/endpoints/users/request-log-store.ts';
-import { startOfDay } from '../../../../shared/ledger/days.ts';
-import { PriceStore } from '../../../../shared/ledger/price-store.ts';
-import { maxCounted } from '../../../../shared/ledger/request-list-store.ts';
-import { requestRow } from '../../../support/request-rows.ts';
-import { useLedgerStore } from '../../../support/use-ledger-store.ts';
+import { RequestLogStore, type RequestLogFilter } from '../../../shared/ledger/request-log-store.ts';
+import { startOfDay } from '../../../shared/ledger/days.ts';
+import { PriceStore } from '../../../shared/ledger/price-store.ts';
+import { maxCounted } from '../../../shared/ledger/request-list-store.ts';
+import { requestRow } from '../../support/request-rows.ts';
+import { useLedgerStore } from '../../support/use-ledger-store.ts';
 
 const now = new Date('2026-11-28T12:00:00Z');
 const reader = { accountId: 'ann' };

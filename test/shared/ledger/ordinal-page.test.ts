@@ -1,5 +1,5 @@
 import test from 'ava';
-import { countOrdinals, findPage } from '../../../../api/endpoints/users/ordinal-page.ts';
+import { countOrdinals, findPage } from '../../../shared/ledger/ordinal-page.ts';
 
 test('pages run from the newest row to the oldest, without a gap or an overlap', (t) => {
   const span = { oldest: 101, newest: 800 };

@@ -1,23 +1,21 @@
 // decisions 0015, 0100
-import type { RequestOutcomeName } from '../../../shared/contract/admin-requests.ts';
-import { addDays, startOfDay, toDay } from '../../../shared/ledger/days.ts';
-import {
-  logLifetimeSeconds,
-  type LedgerStore,
-  type RequestLogDocument,
-} from '../../../shared/ledger/ledger-store.ts';
-import type { PriceStore } from '../../../shared/ledger/price-store.ts';
+import type { RequestOutcomeName } from '../contract/admin-requests.ts';
+import { addDays, startOfDay, toDay } from './days.ts';
+import { logLifetimeSeconds, type LedgerStore, type RequestLogDocument } from './ledger-store.ts';
+import type { PriceStore } from './price-store.ts';
 import {
   maxCounted,
+  positionOf,
   RequestListStore,
+  type Position,
   type RequestFilter,
-  type RequestKey,
-} from '../../../shared/ledger/request-list-store.ts';
-import type { RunRead } from '../../../shared/ledger/spend-store.ts';
-import { callMongo } from '../../../shared/platform/storage/mongo-client.ts';
-import type { Pricing } from '../../../shared/contract/models.ts';
+  type RowSums,
+} from './request-list-store.ts';
+import type { RunRead } from './spend-store.ts';
+import { nextReadTurn } from '../fairness/work-turns.ts';
+import { callMongo, type FindCursor } from '../platform/storage/mongo-client.ts';
+import type { Pricing } from '../contract/models.ts';
 import { countOrdinals, findPage, type OrdinalSpan } from './ordinal-page.ts';
-import { readAll } from './read-all.ts';
 
 /** Which of its requests an account's owner asks for. */
 export interface RequestLogFilter {
@@ -36,13 +34,7 @@ export interface PricedRow {
   readonly pricing: Pricing | null;
 }
 
-/** Sums over requests. Lines of batches count one by one. */
-export interface RequestTotals {
-  readonly requests: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly costNano: bigint;
-}
+export type RequestTotals = Omit<RowSums, 'rows'>;
 
 export interface RequestLogPage {
   /** Rows on all pages. */
@@ -63,16 +55,18 @@ export interface LogReader {
 interface Summed {
   readonly totals: RequestTotals;
   readonly isExact: boolean;
+  /** Rows, at most 10 000. */
+  readonly counted: number;
 }
 
-/** Keys are small. */
-const keysPerTurn = 500;
+/** The driver takes about a millisecond to decode this many rows. */
+const rowsPerTurn = 50;
 /** MongoDB aborts a read that takes longer and frees its slot. Every read here uses an index. */
 const limits = { maxTimeMS: 5_000 };
 
 /**
  * The request log as an account's owner may read it: 72 hours. Without a filter, rows are paged by their ordinals, so the
- * last page of a million rows takes no longer than the first. With a filter, the newest 10 000 are found by their keys.
+ * last page of a million rows takes no longer than the first. With a filter, the newest 10 000 are.
  */
 export class RequestLogStore {
   readonly #ledger: LedgerStore;
@@ -96,10 +90,10 @@ export class RequestLogStore {
     if (filter.requestId !== undefined) return await this.#readOne(reader, filter, page);
     const selected = this.#select(reader, filter);
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
-    const keys = await this.#readKeys(reader, selected);
-    const { totals, isExact } = await this.#sum(reader, selected, keys);
+    const { totals, isExact, counted } = await this.#sum(selected);
+    reader.signal?.throwIfAborted();
     const { totalCount, rows } = isFiltered
-      ? await this.#readSelected(reader, keys, page, pageSize)
+      ? await this.#readSelected(reader, selected, counted, page, pageSize)
       : await this.#readNumbered(reader, page, pageSize);
     return { totalCount, rows: await this.#addPrices(rows), totals, isExact };
   }
@@ -125,7 +119,7 @@ export class RequestLogStore {
       return;
     }
     const selected = this.#select(reader, filter);
-    let after: string | undefined;
+    let after: Position | undefined;
     for (;;) {
       const { rows, hasMore } = await runRead(async () => {
         const page = await this.#list.list(selected, pageSize, after);
@@ -133,7 +127,7 @@ export class RequestLogStore {
       });
       yield rows;
       if (!hasMore) return;
-      after = rows.at(-1)!.row._id;
+      after = positionOf(rows.at(-1)!.row);
     }
   }
 
@@ -159,7 +153,12 @@ export class RequestLogStore {
       (until === undefined || row.at < until);
     const rows = isSelected ? [row] : [];
     const priced = page === 1 ? await this.#addPrices(rows) : [];
-    return { totalCount: rows.length, rows: priced, totals: sumKeys(rows), isExact: true };
+    return {
+      totalCount: rows.length,
+      rows: priced,
+      totals: rows.map(toTotals).reduce(addTotals, noTotals),
+      isExact: true,
+    };
   }
 
   /** Numbers are given in the order of settlement, so the first and the last one are found by an index of the time. */
@@ -179,50 +178,41 @@ export class RequestLogStore {
       const totalCount = countOrdinals(span);
       if (pageSpan === null) return { totalCount, rows: [] };
       const within = { accountId, ordinal: { $gte: pageSpan.oldest, $lte: pageSpan.newest } };
-      const rows = await readAll(logs.find(within, inOneRoundTrip(pageSize)), accountId, signal);
+      const rows = await readAll(logs.find(within, inOneRoundTrip(pageSize)), reader);
       // Rows are numbered in the order of settlement, but shown by request time.
       rows.sort((a, b) => b.at.getTime() - a.at.getTime() || b.ordinal - a.ordinal);
       return { totalCount, rows };
     });
   }
 
-  /** Reads the page of these requests. */
   async #readSelected(
-    { accountId, signal }: LogReader,
-    keys: readonly RequestKey[],
+    reader: LogReader,
+    selected: RequestFilter,
+    totalCount: number,
     page: number,
     pageSize: number,
   ): Promise<FoundRows> {
-    const totalCount = Math.min(keys.length, maxCounted);
-    const ids = keys
-      .slice((page - 1) * pageSize, Math.min(page * pageSize, totalCount))
-      .map(({ _id }) => _id);
-    if (ids.length === 0) return { totalCount, rows: [] };
-    const found = await callMongo(() =>
-      readAll(this.#ledger.logs.find({ _id: { $in: ids } }, inOneRoundTrip(pageSize)), accountId, signal),
-    );
-    const byId = new Map(found.map((row) => [row._id, row]));
-    return { totalCount, rows: ids.flatMap((id) => byId.get(id) ?? []) };
-  }
-
-  async #readKeys({ accountId, signal }: LogReader, selected: RequestFilter): Promise<RequestKey[]> {
-    return await this.#list.readKeys(selected, (cursor) => readAll(cursor, accountId, signal, keysPerTurn));
+    const skip = (page - 1) * pageSize;
+    const limit = Math.min(pageSize, totalCount - skip);
+    if (limit <= 0) return { totalCount, rows: [] };
+    const cursor = this.#list.findPage(selected, skip, limit);
+    return { totalCount, rows: await callMongo(() => readAll(cursor, reader)) };
   }
 
   /**
    * Sums requests. If there are too many of them, the sums of whole days come from the daily sums, which know no outcome,
    * and only the rest is read.
    */
-  async #sum(reader: LogReader, selected: SelectedRequests, keys: readonly RequestKey[]): Promise<Summed> {
-    if (keys.length <= maxCounted) return { totals: sumKeys(keys), isExact: true };
-    const totals = selected.outcome === undefined ? await this.#sumWithDays(reader, selected) : null;
-    return totals === null
-      ? { totals: sumKeys(keys.slice(0, maxCounted)), isExact: false }
-      : { totals, isExact: true };
+  async #sum(selected: SelectedRequests): Promise<Summed> {
+    const sums = await this.#list.sumRows(selected, maxCounted + 1);
+    if (sums.rows <= maxCounted) return { totals: sums, isExact: true, counted: sums.rows };
+    const exact = selected.outcome === undefined ? await this.#sumWithDays(selected) : null;
+    const totals = exact ?? (await this.#list.sumRows(selected, maxCounted));
+    return { totals, isExact: exact !== null, counted: maxCounted };
   }
 
   /** Returns null if there is no whole day, or too much beside the whole days. */
-  async #sumWithDays(reader: LogReader, selected: SelectedRequests): Promise<RequestTotals | null> {
+  async #sumWithDays(selected: SelectedRequests): Promise<RequestTotals | null> {
     const { since, until, accountId, model } = selected;
     const firstDay = startOfDay(toDay(since)) < since ? addDays(toDay(since), 1) : toDay(since);
     const endDay = until === undefined || until > this.#now() ? null : toDay(until);
@@ -231,15 +221,11 @@ export class RequestLogStore {
       { ...selected, until: startOfDay(firstDay) },
       ...(endDay === null ? [] : [{ ...selected, since: startOfDay(endDay) }]),
     ];
-    let totals = sumKeys([]);
-    for (const rest of rests) {
-      const keys = await this.#readKeys(reader, rest);
-      if (keys.length > maxCounted) return null;
-      totals = addTotals(totals, sumKeys(keys));
-    }
+    const sums = await Promise.all(rests.map((rest) => this.#list.sumRows(rest, maxCounted + 1)));
+    if (sums.some(({ rows }) => rows > maxCounted)) return null;
     const lastDay = endDay === null ? toDay(this.#now()) : addDays(endDay, -1);
     const days = await this.#ledger.spend.sum({ accountId, model, since: firstDay, until: lastDay });
-    return days === null ? totals : addTotals(totals, days);
+    return [...sums, ...(days === null ? [] : [days])].reduce(addTotals, noTotals);
   }
 
   /** Looks up each price once. */
@@ -265,23 +251,41 @@ interface FoundRows {
   readonly rows: readonly RequestLogDocument[];
 }
 
+/** Reads all rows, a few in each of the account's turns on the event loop. Throws once the signal is aborted. */
+async function readAll<T>(cursor: FindCursor<T>, { accountId, signal }: LogReader): Promise<T[]> {
+  const rows: T[] = [];
+  try {
+    while (await cursor.hasNext()) {
+      rows.push(...cursor.readBufferedDocuments(rowsPerTurn));
+      await nextReadTurn(accountId);
+      signal?.throwIfAborted();
+    }
+    return rows;
+  } finally {
+    await cursor.close();
+  }
+}
+
 /** A batch holds 101 rows by default, and the next one takes another round trip. */
 const inOneRoundTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: rows + 1 });
 
-function sumKeys(keys: readonly RequestKey[]): RequestTotals {
-  let [requests, promptTokens, completionTokens, costNano] = [0, 0, 0, 0n];
-  for (const key of keys) {
-    requests += key.lines ?? 1;
-    promptTokens += key.promptTokens;
-    completionTokens += key.completionTokens;
-    costNano += key.costNano;
-  }
-  return { requests, promptTokens, completionTokens, costNano };
-}
+const noTotals: RequestTotals = { requests: 0, promptTokens: 0, completionTokens: 0, costNano: 0n };
 
 const addTotals = (one: RequestTotals, other: RequestTotals): RequestTotals => ({
   requests: one.requests + other.requests,
   promptTokens: one.promptTokens + other.promptTokens,
   completionTokens: one.completionTokens + other.completionTokens,
   costNano: one.costNano + other.costNano,
+});
+
+const toTotals = ({
+  lines,
+  promptTokens,
+  completionTokens,
+  costNano,
+}: RequestLogDocument): RequestTotals => ({
+  requests: lines ?? 1,
+  promptTokens,
+  completionTokens,
+  costNano,
 });
