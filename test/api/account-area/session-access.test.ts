@@ -281,7 +281,14 @@ async function measure(t: ExecutionContext, { account, address }: Caller, call: 
   await response.arrayBuffer();
   const row = await findRow(stack, requestId);
   t.like(row, { accountId: account.id, userIp: address });
-  const times = { at: null, settledAt: null, durationMs: null, billedMs: null, calls: row.calls?.length };
+  const times = {
+    at: null,
+    settledAt: null,
+    durationMs: null,
+    billedMs: null,
+    firstTokenMs: row.firstTokenMs === null,
+    calls: row.calls?.length,
+  };
   return {
     row: { ...row, ...times, _id: null, accountId: null, userIp: null },
     funds: fundsOf(await stack.readAccount(account.id)),

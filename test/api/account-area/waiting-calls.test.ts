@@ -63,7 +63,12 @@ for (const { operation, createHandler } of reads) {
       query: { page: 1, page_size: 20 },
     };
     const cookies = { get: () => 'its token' };
-    const context = { state, cookies } as unknown as ApiContext;
+    const context = {
+      state,
+      cookies,
+      vary: () => undefined,
+      accepts: () => 'application/json',
+    } as unknown as ApiContext;
     const read = createHandler(services)(context, () => Promise.resolve());
     // The call waits for longer than a session lookup stays valid.
     state.sessionFoundAtMs -= 1_000;

@@ -5,6 +5,7 @@ import test from 'ava';
 import { fetchRaw } from '../../../support/fetch-raw.ts';
 import { startOtherApi } from '../../../support/other-api.ts';
 import { startStack, type TestStack } from '../../../support/stack.ts';
+import { createWebUser } from '../../../support/web-client.ts';
 
 let stack: TestStack;
 test.before(async () => {
@@ -103,10 +104,13 @@ test('an unknown path is a page for browsers, and an error for programs', async 
 test('the page knows the session from the cookies, and private pages ask for it', async (t) => {
   const hint = (page: string): string => /<meta name="session" content="(\w+)"/.exec(page)![1]!;
   t.is(hint(await readPage('/')), 'none');
-  const active = await get('/keys', { cookie: 'mg_session=x; mg_refresh=y' });
+  const { client } = await createWebUser(stack, 'pages@example.com');
+  const active = await get('/keys', { cookie: client.cookieHeader });
   t.is(active.headers.get('cache-control'), 'no-store');
   t.is(hint(await active.text()), 'active');
-  t.is(hint(await readPage('/keys', { cookie: 'mg_refresh=y' })), 'expired');
+  const refresh = client.cookieHeader.replace('mg_session=', 'other=');
+  t.is(hint(await readPage('/keys', { cookie: refresh })), 'expired');
+  t.is(hint(await readPage('/', { cookie: 'mg_session=forged' })), 'none');
   const asked = await get('/requests?model=a%20b&page=2');
   t.is(asked.status, 302);
   t.is(asked.headers.get('location'), '/sign-in?next=%2Frequests%3Fmodel%3Da%2520b%26page%3D2');
