@@ -39,6 +39,7 @@ import { loadBrandFiles } from './pages/site/brand-files.ts';
 import { EmailCodeStore } from './account-area/email-code-store.ts';
 import { GrantQuota } from './account-area/grant-quota.ts';
 import { Limits } from './account-area/limits.ts';
+import { SessionAccounts } from './account-area/session-accounts.ts';
 import { SignupGrants } from './account-area/signup-grants.ts';
 
 /**
@@ -117,6 +118,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     recentRejections: new RecentRejections(),
     rejectedBodies: new RejectedBodies({ log }),
     funded: new FundedAccounts(hotAccounts),
+    sessionAccounts: new SessionAccounts(stores.web),
     unpaidTime: new UnpaidTime({ log }),
     codes,
     brand: loadBrandFiles(config.pages),

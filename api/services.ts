@@ -23,6 +23,7 @@ import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
 import type { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import type { AdminAccess } from './admin/admin-access.ts';
+import type { SessionAccounts } from './account-area/session-accounts.ts';
 import type { FundedAccounts } from './admission/funded-accounts.ts';
 import type { KeyAccessCache } from './admission/key-access-cache.ts';
 import type { RecentRejections } from './admission/recent-rejections.ts';
@@ -97,6 +98,8 @@ export interface Services extends Dispatch {
   readonly rejectedBodies: RejectedBodies;
   /** Accounts that are known to have money. The work of their calls is not limited by network. */
   readonly funded: FundedAccounts;
+  /** The accounts that sessions act for. */
+  readonly sessionAccounts: SessionAccounts;
   /** The process's time that unpaid calls use, by network. */
   readonly unpaidTime: UnpaidTime;
   readonly codes: RefillCodeStore;

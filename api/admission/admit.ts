@@ -1,5 +1,4 @@
 // decision 0066
-import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import {
   runAdmission,
   type AdmissionResult,
@@ -18,7 +17,8 @@ import { replyCode } from '../../shared/platform/redis/reply-code.ts';
 import { formatRub } from '../../shared/encoding/money.ts';
 import type { ApiContext } from '../http/request/context.ts';
 import { modelRequestOptionsOf } from '../http/request/model-request-options.ts';
-import { keyHolderOf } from '../http/request/holder.ts';
+import { holderOf, type AccountHolder } from '../http/request/holder.ts';
+import { confirmHolder } from '../http/request/session-holder.ts';
 import { readIdempotencyKey } from '../http/request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { budgetExceeded, describeRestrictions, modelNotAllowed } from './restriction-errors.ts';
@@ -69,12 +69,13 @@ export async function admit<P extends Placement>(
   place: (request: AdmittedRequest) => P | null = () => null,
 ): Promise<Admitted<P> | Attached> {
   const { requestId, preAdmission, span } = context.state;
-  const holder = keyHolderOf(context);
+  const holder = holderOf(context);
   const { accountId, keyHash } = holder;
   const { model, promptTokens, user } = estimate;
   context.state.model = model.id;
   const { respondsAsync, timeoutMs, isResumable } = modelRequestOptionsOf(context);
   const claim = await createClaim(context, accountId);
+  await confirmHolder(services, holder);
   // The client may have disconnected while the request was read, tokenized and hashed.
   context.state.signal.throwIfAborted();
   const timesAt = (nowMs: number) => ({
@@ -110,8 +111,7 @@ export async function admit<P extends Placement>(
     freeAllowed: model.pricing.free_requests,
     claim,
     isResumable,
-    // The address list protects keys. A user who is signed in may come from any address.
-    ...(context.state.session === undefined && { address: addressDigits(context.ip) }),
+    address: addressDigits(context.ip),
     // Lines of batches are checked when they run, and count no tokens.
     ...(estimate.isBatch !== true && { model: model.id, promptTokens }),
   };
@@ -162,13 +162,13 @@ const lacksFunds: ReadonlySet<AdmissionResult['outcome']> = new Set([
  */
 function noteFunds(
   { funded }: Services,
-  { keyHash }: KeyHolder,
+  holder: AccountHolder,
   outcome: AdmissionResult['outcome'],
   costs: boolean,
 ): void {
   if (outcome === 'ok') {
-    if (costs && !funded.has(keyHash)) funded.note(keyHash);
-  } else if (lacksFunds.has(outcome)) funded.forget(keyHash);
+    if (costs && !funded.has(holder)) funded.note(holder);
+  } else if (lacksFunds.has(outcome)) funded.forget(holder);
 }
 
 /**
@@ -246,6 +246,6 @@ async function toAdmissionError(
     case 'model_refused':
       return modelNotAllowed(model);
     default:
-      return await toAccountError(services, keyHolderOf(context), result, context.ip);
+      return await toAccountError(services, holderOf(context), result, context.ip);
   }
 }

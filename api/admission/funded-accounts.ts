@@ -1,5 +1,5 @@
 import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
-import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
+import type { AccountHolder } from '../http/request/holder.ts';
 import type { HotAccountStore } from '../../shared/accounts/hot-account-store.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { SingleFlight } from '../../shared/platform/storage/single-flight.ts';
@@ -10,7 +10,10 @@ const fundedTtlMs = 60_000;
 /** Short, so that an account that has refilled its balance is soon treated as one that has money. */
 const unfundedTtlMs = 5_000;
 
-/** Remembers the keys whose accounts have money or free requests, as seen by this process. */
+/**
+ * Remembers which callers' accounts have money or free requests, as seen by this process: by key, because a replaced one no
+ * longer pays, and by account for sessions.
+ */
 export class FundedAccounts {
   readonly #hotAccounts: Pick<HotAccountStore, 'get'>;
   readonly #known = createRecentEntries<string, boolean>(maxKeys, fundedTtlMs);
@@ -20,37 +23,40 @@ export class FundedAccounts {
     this.#hotAccounts = hotAccounts;
   }
 
-  /** Whether the account of the key is known to have money. */
-  has(keyHash: string): boolean {
-    return this.#known.get(keyHash) === true;
+  /** Whether the caller's account is known to have money. */
+  has(holder: AccountHolder): boolean {
+    return this.#known.get(nameOf(holder)) === true;
   }
 
-  note(keyHash: string): void {
-    this.#known.set(keyHash, true);
+  note(holder: AccountHolder): void {
+    this.#known.set(nameOf(holder), true);
   }
 
-  forget(keyHash: string): void {
-    this.#known.delete(keyHash);
+  forget(holder: AccountHolder): void {
+    this.#known.delete(nameOf(holder));
   }
 
   /** Like `has`, but reads the account if nothing is known about it. Concurrent calls share one look-up. */
-  async find(holder: KeyHolder): Promise<boolean> {
-    const { keyHash } = holder;
-    const known = this.#known.get(keyHash);
+  async find(holder: AccountHolder): Promise<boolean> {
+    const name = nameOf(holder);
+    const known = this.#known.get(name);
     if (known !== undefined) return known;
-    return await this.#reading.run(keyHash, () => this.#read(holder));
+    return await this.#reading.run(name, () => this.#read(holder));
   }
 
-  async #read({ accountId, keyHash }: KeyHolder): Promise<boolean> {
-    const isFunded = await this.#isFunded(accountId, keyHash);
-    this.#known.set(keyHash, isFunded, { ttl: isFunded ? fundedTtlMs : unfundedTtlMs });
+  async #read(holder: AccountHolder): Promise<boolean> {
+    const isFunded = await this.#isFunded(holder);
+    this.#known.set(nameOf(holder), isFunded, { ttl: isFunded ? fundedTtlMs : unfundedTtlMs });
     return isFunded;
   }
 
-  async #isFunded(accountId: string, usedKeyHash: string): Promise<boolean> {
+  async #isFunded({ accountId, keyHash }: AccountHolder): Promise<boolean> {
     try {
-      const { keyHash, balanceNano, freeRequests, banned } = await this.#hotAccounts.get(accountId);
-      return keyHash === usedKeyHash && !banned && (balanceNano > 0n || freeRequests > 0);
+      const account = await this.#hotAccounts.get(accountId);
+      const { balanceNano, freeRequests, banned } = account;
+      return (
+        (keyHash === null || keyHash === account.keyHash) && !banned && (balanceNano > 0n || freeRequests > 0)
+      );
     } catch (error) {
       // The account no longer exists, or a store is unavailable. The call itself reports that.
       if (error instanceof AppError) return false;
@@ -58,3 +64,5 @@ export class FundedAccounts {
     }
   }
 }
+
+const nameOf = ({ accountId, keyHash }: AccountHolder): string => keyHash ?? accountId;

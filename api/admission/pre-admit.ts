@@ -7,7 +7,8 @@ import type { ModelType } from '../../shared/contract/models.ts';
 import { countWaitingForTurns } from '../../shared/fairness/work-turns.ts';
 import { computeWorstCase, noUsage } from '../../shared/catalog/cost.ts';
 import type { ApiContext } from '../http/request/context.ts';
-import { keyHolderOf } from '../http/request/holder.ts';
+import { holderOf } from '../http/request/holder.ts';
+import { confirmHolder } from '../http/request/session-holder.ts';
 import { readIdempotencyKey } from '../http/request/idempotency-key.ts';
 import type { Services } from '../services.ts';
 import { budgetExceeded, describeRestrictions } from './restriction-errors.ts';
@@ -87,7 +88,7 @@ export async function preAdmitIfLikelyRejected(
   context: ApiContext,
   model: CatalogModel,
 ): Promise<void> {
-  const { accountId } = keyHolderOf(context);
+  const { accountId } = holderOf(context);
   if (services.recentRejections.has(accountId) || countWaitingForTurns(accountId) > maxUncheckedWaiting)
     await preAdmit(services, context, model);
 }
@@ -97,21 +98,24 @@ async function requestPreAdmission(
   context: ApiContext,
   slots: number,
 ): Promise<PreAdmission> {
-  const holder = keyHolderOf(context);
+  const holder = holderOf(context);
+  await confirmHolder(services, holder);
   const key = readIdempotencyKey(context);
+  const { accountId, keyHash } = holder;
   const request = {
-    ...holder,
+    accountId,
+    keyHash,
     slots,
     claimHash: key === null ? null : hashIdempotencyKey(key),
     // Lines of batches count no tokens, and neither does a stored response.
     checksTokens: context.state.operation?.modelTypes !== undefined,
-    ...(context.state.session === undefined && { address: addressDigits(context.ip) }),
+    address: addressDigits(context.ip),
   };
   const result = await runForAccount(services, holder, () => runPreAdmission(services.redis, request));
   if ('rateLimit' in result) context.set(describeRateLimit(result.rateLimit));
   if (result.outcome !== 'ok') throw await toAccountError(services, holder, result, context.ip);
   context.set(describeRestrictions(result));
-  if (result.spendableNano > 0n || result.freeRequests > 0) services.funded.note(holder.keyHash);
+  if (result.spendableNano > 0n || result.freeRequests > 0) services.funded.note(holder);
   return result;
 }
 

@@ -1,10 +1,10 @@
 // decision 0043
 import { healKey } from './heal-key.ts';
-import type { KeyHolder } from '../../shared/accounts/api-key-store.ts';
 import { unknownKey } from '../../shared/accounts/unknown-key.ts';
 import type { AccountRejection } from '../../shared/money/account-rejection.ts';
 import type { RateLimit } from '../../shared/money/rate-window.ts';
 import { AppError, retryAfter } from '../../shared/contract/errors.ts';
+import type { AccountHolder } from '../http/request/holder.ts';
 import { waitForLookUp } from '../../shared/platform/storage/wait-for-look-up.ts';
 import { callRedis } from '../../shared/platform/redis/redis-client.ts';
 import type { Services } from '../services.ts';
@@ -17,7 +17,7 @@ import { addressNotAllowed, formatReset, keyExpired, tokensLimited } from './res
  */
 export async function runForAccount<T extends { readonly outcome: string }>(
   services: Services,
-  holder: KeyHolder,
+  holder: AccountHolder,
   runScript: () => Promise<T>,
 ): Promise<T> {
   const result = await callRedis(runScript);
@@ -30,6 +30,7 @@ export async function runForAccount<T extends { readonly outcome: string }>(
       );
       return await callRedis(runScript);
     case 'revoked':
+      if (holder.keyHash === null) return result;
       return (await waitForLookUp(
         services.accountWaitMs,
         'looking up a replaced key',
@@ -45,14 +46,14 @@ export async function runForAccount<T extends { readonly outcome: string }>(
 /** @param address of the caller */
 export async function toAccountError(
   { apiKeys }: Services,
-  { keyHash }: KeyHolder,
+  { keyHash }: AccountHolder,
   rejection: AccountRejection,
   address: string,
 ): Promise<AppError> {
   switch (rejection.outcome) {
     case 'unknown':
     case 'revoked':
-      await apiKeys.forget(keyHash);
+      if (keyHash !== null) await apiKeys.forget(keyHash);
       return unknownKey();
     case 'banned':
       return new AppError('account_banned');

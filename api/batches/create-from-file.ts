@@ -9,7 +9,7 @@ import { storeLines } from '../../shared/work/files/store-lines.ts';
 import { admit } from '../admission/admit.ts';
 import { acquireUploadMemory } from '../http/bodies/upload-memory.ts';
 import type { ApiContext } from '../http/request/context.ts';
-import { keyHolderOf } from '../http/request/holder.ts';
+import { holderOf } from '../http/request/holder.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -65,7 +65,7 @@ export async function createFromLines(
   { name, pieces }: LinesToStore,
   options: BatchOptions,
 ): Promise<BatchRecord> {
-  const { accountId } = keyHolderOf(context);
+  const { accountId } = holderOf(context);
   const { signal } = context.state;
   const memory = await acquireUploadMemory(services, context);
   let input: WrittenFile;

@@ -78,15 +78,18 @@ export const WebUser = Type.Object(
 );
 export type WebUser = Static<typeof WebUser>;
 
-export const AuthResult = Type.Object(
-  {
-    user: WebUser,
-    csrf_token: Type.String({
-      description: 'The token to send as `X-CSRF-Token` with every call in this session that changes data.',
-    }),
-  },
-  { title: 'AuthResult' },
+const CsrfToken = Type.String({
+  description:
+    'The token to send as `X-CSRF-Token` with every call in this session that changes data. Each refresh changes it.',
+});
+
+export const SignedInUser = Type.Object(
+  { ...WebUser.properties, csrf_token: CsrfToken },
+  { title: 'SignedInUser' },
 );
+export type SignedInUser = Static<typeof SignedInUser>;
+
+export const AuthResult = Type.Object({ user: WebUser, csrf_token: CsrfToken }, { title: 'AuthResult' });
 export type AuthResult = Static<typeof AuthResult>;
 
 const Timezone = Type.String({
@@ -150,12 +153,14 @@ export const getWebUser = defineOperation({
   operationId: 'getWebUser',
   tag: 'Web Auth',
   summary: 'Get the user of the session',
+  description:
+    'Also returns the `csrf_token`, so that a page that was reloaded need not refresh the session.',
   method: 'get',
   path: '/web/auth/me',
   auth: 'web',
-  response: WebUser,
+  response: SignedInUser,
   errors: [],
-  example: { response: webUserExample },
+  example: { response: { ...webUserExample, csrf_token: authResultExample.csrf_token } },
 });
 
 export const WebUserChange = Type.Object({ timezone: Timezone });

@@ -1,8 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import type { TSchema } from 'typebox';
 import {
+  acceptsSession,
+  accountHeader,
   changesAsOperator,
   defaultBodyLimitBytes,
+  hasUnsafeMethod,
   needsCsrfToken,
   type AdditionalResponse,
   type Operation,
@@ -47,6 +50,17 @@ export const securitySchemes = {
         'named `__Host-mg_session`.',
     },
   },
+  account: {
+    name: 'apiAccount',
+    scheme: {
+      type: 'apiKey',
+      in: 'header',
+      name: accountHeader,
+      description:
+        'The `id` of the account that a session acts for, as `GET /v1/web/api-accounts` lists it. It is ignored if the ' +
+        'request has an API key.',
+    },
+  },
   admin: {
     name: 'adminToken',
     scheme: {
@@ -85,7 +99,7 @@ export const securitySchemes = {
       in: 'header',
       name: 'X-CSRF-Token',
       description:
-        'The `csrf_token` of the last sign-in or refresh of the session, or of the start of the admin session.',
+        'The `csrf_token` of the session, which a sign-in, a refresh and `GET /v1/web/auth/me` return, or of the admin session.',
     },
   },
 } as const;
@@ -98,6 +112,9 @@ export function listSecurity(operation: Operation): SchemeName[][] {
   switch (auth) {
     case 'none':
       return [];
+    case 'key':
+      if (!acceptsSession(operation)) return [['key']];
+      return [['key'], hasUnsafeMethod(operation) ? ['web', 'account', 'csrf'] : ['web', 'account']];
     case 'admin':
       return [['admin'], changesAsOperator(operation) ? ['adminSession', 'csrf'] : ['adminSession']];
     default: {

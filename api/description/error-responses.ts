@@ -7,6 +7,7 @@ import {
 import { errorKinds, type ErrorCode } from '../../shared/contract/error-kinds.ts';
 import { cancelledJobStatus, errorKind } from '../../shared/contract/errors.ts';
 import {
+  acceptsSession,
   changesAsOperator,
   isAccountOperation,
   changesUserData,
@@ -28,6 +29,10 @@ export function findErrorCodes(operation: Operation): ErrorCode[] {
   // Authentication looks up the key or session in a backing service.
   if (operation.auth === 'key')
     add('invalid_api_key', 'account_banned', 'address_not_allowed', 'key_expired', 'service_unavailable');
+  if (acceptsSession(operation)) {
+    add('unauthenticated', 'origin_refused', 'not_found');
+    if (hasUnsafeMethod(operation)) add('csrf_failed');
+  }
   if (isAccountOperation(operation)) add('rate_limit_exceeded');
   if (operation.auth === 'metrics') add('invalid_api_key');
   if (operation.auth === 'admin') {

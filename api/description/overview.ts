@@ -16,7 +16,11 @@ export const overview =
   'Requests to models count towards the account’s requests per minute once they have passed validation. Their maximum ' +
   'cost is reserved until they end. Other calls with a key are free, but an account can have at most ' +
   `${maxCallsPerAccount} of them in progress at the same time on each server; further ones return 429. Request fields ` +
-  'that are not described, including misspelled ones, are accepted and ignored. They are not sent to vendors.';
+  'that are not described, including misspelled ones, are accepted and ignored. They are not sent to vendors.\n\n' +
+  'Pages of the gateway call the operations of a key with a session of the account area instead, and name the account as ' +
+  '`X-Api-Account`. Such a call is charged, limited and logged like one with the key of that account. An `Authorization` ' +
+  'header takes precedence. A 401 `unauthenticated` means that the session must be refreshed, and `invalid_api_key` that a ' +
+  'key is missing or wrong.';
 
 export const tagDescriptions: Record<Tag, string> = {
   Chat: 'Generate text with language models. Some models also accept images, files and tools.',
@@ -33,7 +37,7 @@ export const tagDescriptions: Record<Tag, string> = {
   Users: 'The account of the API key: balance, limits, refills, request history, and the key itself.',
   'Web Auth':
     'Sign in to the account area with an emailed code, and manage sessions. Browsers store a session in cookies. Calls that ' +
-    'change data require the `csrf_token` of the last sign-in or refresh as `X-CSRF-Token`, and are rejected if their ' +
+    'change data require the `csrf_token` of the session as `X-CSRF-Token`, and are rejected if their ' +
     '`Origin` is another site.',
   'Web API Accounts':
     'The accounts that a user of the account area has linked: balances, refills, request history and keys. Revealing or ' +

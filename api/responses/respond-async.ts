@@ -4,7 +4,7 @@ import type { EndpointWork } from '../jobs/durable-jobs.ts';
 import type { JobView } from '../jobs/job-text.ts';
 import type { ApiContext } from '../http/request/context.ts';
 import { modelRequestOptionsOf } from '../http/request/model-request-options.ts';
-import { keyHolderOf } from '../http/request/holder.ts';
+import { holderOf } from '../http/request/holder.ts';
 import type { Services } from '../services.ts';
 import { sendAccepted } from './send-job.ts';
 
@@ -38,7 +38,7 @@ async function placeOrFind(
   createWork: (admitted: Admitted) => EndpointWork,
 ): Promise<JobView | null> {
   if (admitted.outcome === 'attached') {
-    const { accountId } = keyHolderOf(context);
+    const { accountId } = holderOf(context);
     return await durableJobs.findOnceCreated(accountId, admitted.requestId, context.state.signal);
   }
   const { cancelAfterMs, webhookUrl, webhookEvents } = modelRequestOptionsOf(context);

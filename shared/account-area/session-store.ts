@@ -4,6 +4,7 @@ import { hashSecret, isSameHash } from '../accounts/credentials.ts';
 import type { Config } from '../platform/config/config.ts';
 import {
   createSessionTokens,
+  deriveCsrfToken,
   deriveKeys,
   hashTokens,
   readToken,
@@ -78,6 +79,18 @@ export class SessionStore {
   /** Returns whether the token was issued under our key. Checks only its MAC: it may have expired or been replaced. */
   isIssued(kind: SessionTokenKind, token: string): boolean {
     return readToken(kind, token, this.#keys) !== null;
+  }
+
+  /** Returns the CSRF token of the session, until its tokens are replaced. Reads no store. */
+  csrfTokenOf({ accessHash }: Pick<WebSession, 'accessHash'>): string {
+    return deriveCsrfToken(accessHash, this.#keys);
+  }
+
+  /** Returns whether a CSRF token is the session's latest one. */
+  isCsrfToken(session: WebSession, token: string): boolean {
+    const hash = hashSecret(token);
+    // Processes of the last release issue random tokens, of which only the hash is known, and compare only with that.
+    return isSameHash(hashSecret(this.csrfTokenOf(session)), hash) || isSameHash(session.csrfHash, hash);
   }
 
   /** @returns null if the token is forged, expired or replaced, or its session has ended */
@@ -250,11 +263,6 @@ export class SessionStore {
       if (surplus.length > 0) await sessions.deleteMany({ _id: { $in: surplus.map(({ _id }) => _id) } });
     });
   }
-}
-
-/** Returns whether a CSRF token is the session's latest one. */
-export function checkCsrf(session: WebSession, token: string): boolean {
-  return isSameHash(session.csrfHash, hashSecret(token));
 }
 
 /** Returns whether a refresh token is the session's latest one. */

@@ -6,8 +6,8 @@ import { deriveKey } from './derive-key.ts';
 
 export type SessionTokenKind = 'access' | 'refresh';
 
-/** One MAC key per kind of token, so that a token of one kind is never accepted as the other. */
-export type SessionKeys = Readonly<Record<SessionTokenKind, Buffer>>;
+/** One MAC key per kind of token, so that a token of one kind is never accepted as another. */
+export type SessionKeys = Readonly<Record<SessionTokenKind | 'csrf', Buffer>>;
 
 /** Tokens in plain text. They are sent to the browser and not stored. */
 export interface SessionTokens {
@@ -36,17 +36,25 @@ const tokenBytes = idBytes + randomPartBytes + macBytes;
 const tokenLength = Math.ceil((tokenBytes * 4) / 3);
 
 export function deriveKeys(masterKey: string): SessionKeys {
-  const derive = (kind: SessionTokenKind): Buffer => deriveKey(masterKey, `web session ${kind} token`);
-  return { access: derive('access'), refresh: derive('refresh') };
+  const derive = (kind: keyof SessionKeys): Buffer => deriveKey(masterKey, `web session ${kind} token`);
+  return { access: derive('access'), refresh: derive('refresh'), csrf: derive('csrf') };
 }
 
 export function createSessionTokens(sessionId: string, keys: SessionKeys): SessionTokens {
+  const accessToken = createToken(sessionId, keys.access);
   return {
-    accessToken: createToken(sessionId, keys.access),
+    accessToken,
     refreshToken: createToken(sessionId, keys.refresh),
-    csrfToken: randomBytes(randomPartBytes).toString('base64url'),
+    csrfToken: deriveCsrfToken(hashSecret(accessToken), keys),
   };
 }
+
+/**
+ * Derives the CSRF token of a session from the hash of its access token, so that a page can ask for it again without a
+ * change in a store. A refresh changes it.
+ */
+export const deriveCsrfToken = (accessHash: string, { csrf }: SessionKeys): string =>
+  createHmac('sha256', csrf).update(accessHash).digest('base64url');
 
 export function hashTokens({ accessToken, refreshToken, csrfToken }: SessionTokens): SessionHashes {
   return {

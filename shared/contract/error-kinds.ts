@@ -90,8 +90,8 @@ export const errorKinds = {
     retry: false,
     expose: true,
     type: 'permission_error',
-    en: 'The X-CSRF-Token header is missing or incorrect. Send the csrf_token from the last sign-in or refresh of this session.',
-    ru: 'Заголовок X-CSRF-Token отсутствует или неверен. Передайте csrf_token, полученный при последнем входе или обновлении сессии.',
+    en: 'The X-CSRF-Token header is missing or incorrect. Send the csrf_token of this session, which GET /v1/web/auth/me returns.',
+    ru: 'Заголовок X-CSRF-Token отсутствует или неверен. Передайте csrf_token этой сессии: его возвращает GET /v1/web/auth/me.',
   },
   origin_refused: {
     status: 403,

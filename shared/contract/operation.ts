@@ -63,6 +63,11 @@ export interface Operation {
    * monitoring. `admin`: a token of the admin API, or a session that was started with one.
    */
   readonly auth: 'key' | 'none' | 'web' | 'refresh' | 'metrics' | 'admin';
+  /**
+   * The account area's operation that does the same with a session, such as `POST /v1/…`. Then an operation of a key takes
+   * only the key.
+   */
+  readonly sessionTwin?: string;
   /** The scope that a token of the admin API needs; `all` by default. */
   readonly adminScope?: AdminScope;
   /** Set if an `Idempotency-Key` is kept for ever, and whether it is required. */
@@ -130,6 +135,13 @@ export const countsAsRequest = ({ modelTypes, isCounted }: Operation): boolean =
 /** Returns whether browsers call the operation with session cookies, or to receive them. */
 export const isWebOperation = ({ tag }: Operation): boolean =>
   tag === 'Web Auth' || tag === 'Web API Accounts';
+
+/** Names the account for which a call with a session acts: its id in the account area. */
+export const accountHeader = 'X-Api-Account';
+
+/** Returns whether an operation of a key also takes a session of the account's user, with `X-Api-Account`. */
+export const acceptsSession = ({ auth, sessionTwin }: Operation): boolean =>
+  auth === 'key' && sessionTwin === undefined;
 
 /** Returns whether the operation changes something, judged by its HTTP method. */
 export const hasUnsafeMethod = ({ method }: Operation): boolean => method !== 'get';

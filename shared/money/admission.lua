@@ -19,7 +19,7 @@ local reservations = KEYS[3] -- hash: reservations of the account's shard by req
 local stream = KEYS[4] -- stream: ledger of the shard
 local id = ARGV[1] -- of the request
 local accountId = ARGV[2] -- of the account
-local keyHash = ARGV[3] -- of the caller's API key
+local keyHash = ARGV[3] -- of the caller's API key; '' for one that was authenticated otherwise
 local slots = tonumber(ARGV[4]) -- of the sliding minute that a request to the model takes
 local slotsTaken = tonumber(ARGV[5]) -- that pre-admission has already taken for this request
 local fixed = tonumber(ARGV[6]) -- nano-roubles
@@ -44,7 +44,7 @@ local function checkCaller()
     unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win', 'ext'))
   if not balance then return {'unknown'} end
   if ban == '1' then return {'banned'} end
-  if key ~= keyHash then return {'revoked'} end
+  if keyHash ~= '' and key ~= keyHash then return {'revoked'} end
   limit, used = tonumber(limit), tonumber(used or '0')
   if isRestricted then
     restrictions = openRestrictions()

@@ -82,7 +82,8 @@ export const ledgerStreamBound = 100_000;
 export interface AdmissionRequest {
   readonly requestId: string;
   readonly accountId: string;
-  readonly keyHash: string;
+  /** Null for a caller whose session was checked. */
+  readonly keyHash: string | null;
   /** RPM slots that a request to the model uses. */
   readonly slots: number;
   /** Slots that pre-admission has already taken for this request. */
@@ -165,7 +166,7 @@ async function admit(
     stream: redisKeys.ledgerStream(shard),
     id: requestId,
     accountId,
-    keyHash: request.keyHash,
+    keyHash: request.keyHash ?? '',
     slots: request.slots,
     slotsTaken: request.slotsTaken,
     fixed: request.fixedNano.toString(),

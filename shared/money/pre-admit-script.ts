@@ -33,7 +33,8 @@ type PreAdmissionReply =
 
 export interface PreAdmissionRequest {
   readonly accountId: string;
-  readonly keyHash: string;
+  /** Null for a caller whose session was checked. */
+  readonly keyHash: string | null;
   /** RPM slots to take: those of the model if it is already known, 0 for a check that takes none. */
   readonly slots: number;
   /** Hash of the Idempotency-Key; null if the caller sent none. */
@@ -67,7 +68,7 @@ export async function runPreAdmission(
     account,
     window: redisKeys.rpmWindow(accountId),
     claim: claimHash === null ? account : redisKeys.claim(accountId, claimHash),
-    keyHash,
+    keyHash: keyHash ?? '',
     slots,
     address,
     checksTokens: checksTokens ? 1 : 0,

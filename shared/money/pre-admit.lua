@@ -11,7 +11,7 @@
 local account = KEYS[1] -- hash: the account
 local window = KEYS[2] -- list: its sliding minute
 local claim = KEYS[3] -- hash: the claim of an Idempotency-Key; the account again if the caller sent none
-local keyHash = ARGV[1] -- of the caller's API key
+local keyHash = ARGV[1] -- of the caller's API key; '' for one that was authenticated otherwise
 local slots = tonumber(ARGV[2]) -- to take
 local address = ARGV[3] -- of the caller, as in restrictions.lua
 local checksTokens = ARGV[4] -- '1' if the request counts towards the tokens per minute
@@ -23,7 +23,7 @@ local balance, reserved, free, freeHeld, limit, ban, key, used, isRestricted =
   unpack(redis.call('HMGET', account, 'bal', 'res', 'free', 'fres', 'rpm', 'ban', 'key', 'win', 'ext'))
 if not balance then return {'unknown'} end
 if ban == '1' then return {'banned'} end
-if key ~= keyHash then return {'revoked'} end
+if keyHash ~= '' and key ~= keyHash then return {'revoked'} end
 limit = tonumber(limit)
 local restrictions = isRestricted and openRestrictions()
 local rejection = restrictions and restrictions.checkAccess()

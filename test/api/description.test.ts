@@ -15,7 +15,7 @@ import {
 import { DescriptionChecker } from '../support/description-checker.ts';
 import { exhaustNetworkLimits, provoke } from '../support/provoke-errors.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
-import { createWebUser } from '../support/web-client.ts';
+import { createWebUser, webStoresOf } from '../support/web-client.ts';
 
 let stack: TestStack;
 let text: string;
@@ -236,6 +236,34 @@ test('each documented error of an account area operation can be provoked, and it
       t.deepEqual(await checker.findFaults(described.path, described.method, response), [], title);
     }
   }
+});
+
+test('every operation of a key also takes a session with X-Api-Account, except those that have a twin in the account area', async (t) => {
+  const { client, user } = await createWebUser(stack, 'owner@example.com');
+  const { id: accountId, apiKey } = await stack.createAccount();
+  const { _id: linkId } = await webStoresOf(stack).links.create({ userId: user._id, accountId, label: 'A' });
+  const session = { cookie: client.cookieHeader, 'x-csrf-token': client.csrfToken! };
+  const onlyWithKey: string[] = [];
+  for (const described of listOperations(document)) {
+    const { operationId, security, requestBody } = described.operation;
+    if (!schemesOf(described).includes('apiKey')) continue;
+    if (security.length === 1) {
+      onlyWithKey.push(operationId);
+      continue;
+    }
+    const schemes = ['webSession', 'apiAccount', ...(described.method === 'get' ? [] : ['csrfToken'])];
+    t.deepEqual(security.map(Object.keys), [['apiKey'], schemes], operationId);
+    const example = requestBody?.content[json]?.examples?.['usual']?.value;
+    const body = example === undefined ? {} : { body: JSON.stringify(example) };
+    const headers = { ...session, 'x-api-account': String(linkId) };
+    const bySession = await send(stack.url, described, { ...body, headers });
+    const byKey = await send(stack.url, described, { ...body, headers: bearer(apiKey) });
+    t.is(bySession.status, byKey.status, operationId);
+    t.false([401, 403].includes(bySession.status), operationId);
+    t.deepEqual(await checker.findFaults(described.path, described.method, bySession), [], operationId);
+    await byKey.text();
+  }
+  t.deepEqual(onlyWithKey, ['redeemCode', 'regenerateApiKey']);
 });
 
 test('rate limit and balance errors are as documented', async (t) => {

@@ -1,10 +1,10 @@
 import test from 'ava';
 import { endpoints } from '../../api/app.ts';
 import type { Endpoint, Step } from '../../api/endpoint.ts';
+import { authenticateAccount } from '../../api/account-area/steps/authenticate-account.ts';
 import { authenticateSession, forbidCaching } from '../../api/account-area/steps/authenticate-session.ts';
 import { authenticateAdmin, authenticateDemand } from '../../api/endpoints/admin/authenticate-admin.ts';
 import { authenticateMetrics } from '../../api/http/middleware/authenticate-metrics.ts';
-import { authenticate } from '../../api/http/middleware/authenticate.ts';
 import { beginInTurns } from '../../api/http/middleware/begin-in-turns.ts';
 import { checkCsrf } from '../../api/account-area/steps/check-csrf.ts';
 import { checkOrigin } from '../../api/account-area/steps/check-origin.ts';
@@ -42,7 +42,7 @@ function requiredSteps(operation: Operation): Step[] {
     [isWeb && hasUnsafeMethod(operation), checkOrigin],
     [auth === 'metrics', operation.operationId === 'getDemand' ? authenticateDemand : authenticateMetrics],
     [auth === 'admin', authenticateAdmin, limitCalls],
-    [auth === 'key', authenticate],
+    [auth === 'key', authenticateAccount],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],
     [isCreation, noteRejections, readModelRequestOptions, awaitJob],

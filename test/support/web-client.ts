@@ -34,19 +34,44 @@ export class WebClient {
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Response> {
+    return await this.#send(method, `/web${path}`, body, headers);
+  }
+
+  /**
+   * Calls an operation of a key for one of the user's accounts.
+   * @param path below `/v1`
+   * @param body sent as JSON, unless it is a form
+   */
+  async requestFor(
+    linkId: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
+    return await this.#send(method, path, body, { 'x-api-account': String(linkId), ...headers });
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Response> {
     const { userAgent, language } = this.#options;
-    const response = await fetch(`${this.url}/v1/web${path}`, {
+    const isForm = body instanceof FormData;
+    const response = await fetch(`${this.url}/v1${path}`, {
       method,
       headers: {
         ...(this.cookies.size === 0 ? {} : { cookie: this.cookieHeader }),
         ...(this.csrfToken === null || method === 'GET' ? {} : { 'x-csrf-token': this.csrfToken }),
         ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
         ...(language === undefined ? {} : { 'accept-language': language }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body === undefined || isForm ? {} : { 'content-type': 'application/json' }),
         ...this.#options.headers,
         ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
     });
     this.keepCookies(response);
     return response;

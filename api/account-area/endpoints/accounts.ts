@@ -19,14 +19,8 @@ import type { Services } from '../../services.ts';
 import { createFirstAccount } from '../first-account.ts';
 import { findByKey, linkByKey, unknownKeyToLink } from '../link-by-key.ts';
 import { findUser } from './find-user.ts';
-import {
-  accountGone,
-  describeLinks,
-  findLink,
-  noSuchLink,
-  openLink,
-  type LinkContext,
-} from './linked-account.ts';
+import { accountGone, noSuchLink } from '../session-errors.ts';
+import { describeLinks, findLink, openLink, type LinkContext } from './linked-account.ts';
 import { record, subjectOf } from './record.ts';
 import { changeAsUser, readAsUser } from './steps.ts';
 

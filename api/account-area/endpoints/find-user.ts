@@ -1,5 +1,6 @@
 import type { WebUser } from '../../../shared/account-area/web-models.ts';
-import { currentSession, unauthenticated } from '../steps/authenticate-session.ts';
+import { unauthenticated } from '../session-errors.ts';
+import { currentSession } from '../steps/authenticate-session.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';
 

@@ -1,10 +1,10 @@
 import type { HotAccount } from '../../../shared/accounts/hot-account-store.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import type { AccountPath } from '../../contract/web-accounts.ts';
-import { noSuchLinkText } from '../../../shared/contract/web-errors.ts';
 import { waitForLookUp } from '../../../shared/platform/storage/wait-for-look-up.ts';
 import { mapBounded } from '../../../shared/platform/runtime/map-bounded.ts';
 import type { WebLink } from '../../../shared/account-area/web-models.ts';
+import { accountGone, noSuchLink } from '../session-errors.ts';
 import { currentSession } from '../steps/authenticate-session.ts';
 import type { AccountView } from './present-user.ts';
 import type { ApiContext } from '../../http/request/context.ts';
@@ -23,14 +23,6 @@ export async function findLink(services: Services, context: LinkContext): Promis
   if (link === null) throw noSuchLink(linkId);
   return link;
 }
-
-export const noSuchLink = (linkId: number): AppError => new AppError('not_found', noSuchLinkText(linkId));
-
-export const accountGone = (): AppError =>
-  new AppError('not_found', {
-    message: 'This account no longer exists.',
-    messageRu: 'Этого аккаунта больше нет.',
-  });
 
 /**
  * Loads the account behind a link into Redis.

@@ -1,14 +1,12 @@
 import { AppError } from '../../../shared/contract/errors.ts';
+import type { WebUser } from '../../../shared/account-area/web-models.ts';
 import { operations } from '../../contract/operations.ts';
+import type { SignedInUser } from '../../contract/web-auth.ts';
 import { noSuchSessionText } from '../../../shared/contract/web-errors.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import {
-  authenticateSession,
-  currentSession,
-  sessionOf,
-  unauthenticated,
-} from '../steps/authenticate-session.ts';
+import { authenticateSession, currentSession, sessionOf } from '../steps/authenticate-session.ts';
 import { checkCsrf } from '../steps/check-csrf.ts';
+import { unauthenticated } from '../session-errors.ts';
 import { clearDeadCookies } from '../steps/clear-dead-cookies.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { limitChanges } from '../steps/limit-changes.ts';
@@ -74,8 +72,13 @@ const sessionEnded = (): AppError =>
 
 export const getWebUser = defineEndpoint(operations.getWebUser, readAsUser, (services) => async (context) => {
   context.body = await readFromDatabase(services, context, 'one', async () =>
-    presentWebUser(await findUser(services, context)),
+    presentSignedInUser(services, context, await findUser(services, context)),
   );
+});
+
+const presentSignedInUser = ({ web }: Services, context: ApiContext, user: WebUser): SignedInUser => ({
+  ...presentWebUser(user),
+  csrf_token: web.sessions.csrfTokenOf(sessionOf(context)),
 });
 
 export const updateWebUser = defineEndpoint(

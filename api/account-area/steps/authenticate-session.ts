@@ -1,4 +1,3 @@
-import { AppError } from '../../../shared/contract/errors.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import type { WebSession } from '../../../shared/account-area/web-models.ts';
@@ -6,6 +5,7 @@ import type { ApiContext, ApiMiddleware } from '../../http/request/context.ts';
 import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
 import { readCookie, type SessionCookie } from '../../http/request/session-cookies.ts';
 import type { Services } from '../../services.ts';
+import { noSessionCookie, sessionEnded, unauthenticated } from '../session-errors.ts';
 
 /** Forbids caching of responses that depend on a session or create one. */
 export const forbidCaching = (): ApiMiddleware => async (context, next) => {
@@ -47,13 +47,7 @@ async function openSession(
     if (session !== null) return setSession(context, cookie, session);
   }
   if (readCookie(context, config, 'session') !== null) throw sessionEnded();
-  // Browsers drop the session cookie after a quarter of an hour and keep the refresh cookie.
-  throw readCookie(context, config, 'refresh') === null
-    ? unauthenticated('The request has no session cookie. Sign in.', 'В запросе нет cookie сессии. Войдите.')
-    : unauthenticated(
-        'The session cookie has expired. Refresh the session with POST /v1/web/auth/refresh, or sign in.',
-        'Срок действия cookie сессии истёк. Обновите сессию через POST /v1/web/auth/refresh или войдите снова.',
-      );
+  throw noSessionCookie(readCookie(context, config, 'refresh') !== null);
 }
 
 const tokenKinds = { session: 'access', refresh: 'refresh' } as const;
@@ -72,12 +66,6 @@ function setSession(context: ApiContext, cookie: SessionCookie, session: WebSess
   return session;
 }
 
-const sessionEnded = (): AppError =>
-  unauthenticated(
-    'The session has ended, or its cookie has expired. Refresh the session, or sign in again.',
-    'Сессия завершена, или срок действия её cookie истёк. Обновите сессию или войдите снова.',
-  );
-
 /** If a session was looked up longer ago than this, it is looked up again before an action. */
 const maxSessionAgeMs = 500;
 
@@ -93,9 +81,6 @@ export async function currentSession({ web, config }: Services, context: ApiCont
   if (session === null) throw sessionEnded();
   return setSession(context, cookie, session);
 }
-
-export const unauthenticated = (message: string, messageRu: string): AppError =>
-  new AppError('unauthenticated', { message, messageRu });
 
 export function sessionOf(context: ApiContext): WebSession {
   const { session } = context.state;

@@ -9,21 +9,24 @@ import type { Services } from '../../services.ts';
  * Rejects calls from pages of other sites. Browsers send the page's origin with each call that can change something;
  * other clients need not send an origin.
  */
-export function checkOrigin(services: Pick<Services, 'config' | 'publicUrl'>): ApiMiddleware {
+export function checkOrigin(services: OriginServices): ApiMiddleware {
   return async (context, next) => {
-    const origin = context.get('origin');
-    if (origin !== '' && !isOwnOrigin(origin, context, services)) {
-      throw originNotAllowed(shorten(origin), services);
-    }
+    requireOwnOrigin(services, context);
     await next();
   };
 }
 
-function isOwnOrigin(
-  origin: string,
-  context: ApiContext,
-  { config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>,
-): boolean {
+type OriginServices = Pick<Services, 'config' | 'publicUrl'>;
+
+/** @throws AppError `origin_refused` for a call from a page of another site */
+export function requireOwnOrigin(services: OriginServices, context: ApiContext): void {
+  const origin = context.get('origin');
+  if (origin !== '' && !isOwnOrigin(origin, context, services)) {
+    throw originNotAllowed(shorten(origin), services);
+  }
+}
+
+function isOwnOrigin(origin: string, context: ApiContext, { config, publicUrl }: OriginServices): boolean {
   const ownOrigins = [publicUrl, config.backupUrl, config.directUrl].flatMap((url) =>
     url === null ? [] : [new URL(url).origin],
   );
@@ -43,10 +46,7 @@ function isFixedHost(origin: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || isIP(host) !== 0;
 }
 
-function originNotAllowed(
-  origin: string,
-  { config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>,
-): AppError {
+function originNotAllowed(origin: string, { config, publicUrl }: OriginServices): AppError {
   const isUnset = config.publicUrl === null;
   const advice = isUnset ? ' If the service has a domain name, its operator must set PUBLIC_URL.' : '';
   const adviceRu = isUnset ? ' Если у сервиса есть доменное имя, оператор должен задать PUBLIC_URL.' : '';

@@ -4,7 +4,7 @@ import { allowsScope, type AdminCaller } from '../../../shared/admin/admin-scope
 import { AppError } from '../../../shared/contract/errors.ts';
 import { hasUnsafeMethod, type Operation } from '../../../shared/contract/operation.ts';
 import { checkMetricsAccess } from '../../../shared/operator/check-metrics-access.ts';
-import { checkOrigin } from '../../account-area/steps/check-origin.ts';
+import { requireOwnOrigin } from '../../account-area/steps/check-origin.ts';
 import { callerNetwork } from '../../http/callers/caller-network.ts';
 import type { ApiContext, ApiMiddleware } from '../../http/request/context.ts';
 import { readCookie } from '../../http/request/session-cookies.ts';
@@ -45,14 +45,13 @@ export function hideAdmin(
 
 /** Finds out which operator calls, and whether the scope of the token allows it. */
 export function authenticateAdmin(services: Services, operation: Operation): ApiMiddleware {
-  const verifyOrigin = checkOrigin(services);
   const { adminScope = 'all' } = operation;
   return async (context, next) => {
     context.set('cache-control', 'no-store');
     const caller = await findCaller(services, context);
     context.state.admin = caller;
     if (caller.session !== null && hasUnsafeMethod(operation)) {
-      await verifyOrigin(context, () => Promise.resolve());
+      requireOwnOrigin(services, context);
       checkCsrfToken(caller.session.csrfToken, context.get('x-csrf-token'));
     }
     if (!allowsScope(caller.scope, adminScope)) throw outsideScope(caller, adminScope);

@@ -5,7 +5,7 @@ import { hasBatchEnded, type BatchRecord } from '../../../shared/work/batches/ba
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitStreams } from '../../http/middleware/limit-account-calls.ts';
 import { EventStream } from '../../requests/replies/event-stream.ts';
 import type { Services } from '../../services.ts';
@@ -15,7 +15,7 @@ const pollMs = 1_000;
 
 export const streamBatchEvents = defineEndpoint(
   operations.streamBatchEvents,
-  [authenticate, limitStreams],
+  [authenticateAccount, limitStreams],
   (services) => async (context) => {
     const batch = await findBatch(services, context);
     const after = context.get('last-event-id') || (context.state.query.last_event_id ?? '');

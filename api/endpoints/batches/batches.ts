@@ -4,10 +4,10 @@ import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import type { ApiContext } from '../../http/request/context.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import { readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 
@@ -18,7 +18,7 @@ export type BatchContext = ApiContext & { readonly state: { readonly path: Batch
 
 /** Finds the batch in the path. @throws AppError `not_found`, even if another account has such a batch */
 export async function findBatch(services: Services, context: BatchContext): Promise<BatchRecord> {
-  const { accountId } = keyHolderOf(context);
+  const { accountId } = holderOf(context);
   const id = readBatchId(context);
   const find = () => services.batches.find(accountId, id);
   const batch = await readFromRedis(services, readerOf(context), 'one', find);
@@ -43,7 +43,7 @@ export const noSuchBatch = (): AppError =>
 
 export const listBatches = defineEndpoint(
   operations.listBatches,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     const { limit, after = null } = context.state.query;
     if (after !== null && !batchId.test(after))
@@ -51,7 +51,7 @@ export const listBatches = defineEndpoint(
         ['query', 'after'],
         'is not the id of a batch: send the last_id of the previous page',
       );
-    const { accountId } = keyHolderOf(context);
+    const { accountId } = holderOf(context);
     // One more shows whether there is another page.
     const find = () => services.batches.list(accountId, after, limit + 1);
     const found = await readFromRedis(services, readerOf(context), 'list', find);
@@ -71,7 +71,7 @@ type Page = typeof BatchList extends { static: infer T } ? T : object;
 
 export const getBatch = defineEndpoint(
   operations.getBatch,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     context.body = presentBatch(await findBatch(services, context), Date.now());
   },
@@ -79,11 +79,11 @@ export const getBatch = defineEndpoint(
 
 export const cancelBatch = defineEndpoint(
   operations.cancelBatch,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     const id = readBatchId(context);
     // Not in a turn of reads: the batch costs money until it is cancelled.
-    if (!(await services.batches.cancel(keyHolderOf(context).accountId, id))) throw noSuchBatch();
+    if (!(await services.batches.cancel(holderOf(context).accountId, id))) throw noSuchBatch();
     context.body = presentBatch(await findBatch(services, context), Date.now());
   },
 );

@@ -14,16 +14,16 @@ import { writeRequests } from '../../batches/write-requests.ts';
 import { operations } from '../../contract/operations.ts';
 import { checkWebhookUrl, webhookUrlHeader } from '../../contract/webhook-url.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import type { ApiContext } from '../../http/request/context.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import type { Services } from '../../services.ts';
 
 export const createBatch = defineEndpoint(
   operations.createBatch,
-  [authenticate, limitCalls, parseBody],
+  [authenticateAccount, limitCalls, parseBody],
   (services) => async (context) => {
     const { body } = context.state;
     const options = readOptions(services, context, body);
@@ -69,7 +69,7 @@ async function createFrom(
   { input_file_id: id, requests, endpoint }: CreateBatchRequest,
   options: BatchOptions,
 ): Promise<BatchRecord> {
-  const { accountId } = keyHolderOf(context);
+  const { accountId } = holderOf(context);
   const hasId = id !== null && id !== undefined;
   if (requests !== null && requests !== undefined) {
     if (hasId)

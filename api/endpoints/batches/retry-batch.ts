@@ -11,14 +11,14 @@ import { preAdmitBody } from '../../admission/pre-admit.ts';
 import { createFromLines } from '../../batches/create-from-file.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
 import { findBatch } from './batches.ts';
 
 export const retryBatch = defineEndpoint(
   operations.retryBatch,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     // Reading the files takes time, so an account that cannot pay is rejected first.
     await preAdmitBody(services, context, modelTypes);

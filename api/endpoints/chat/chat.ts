@@ -8,7 +8,7 @@ import type { DispatchedChat } from '../../requests/dispatch/chat-dispatcher.ts'
 import type { Receiver } from '../../requests/replies/pending-reply.ts';
 import { receiveWhole } from '../../requests/replies/receive-whole.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
@@ -24,7 +24,7 @@ import { streamResponse } from '../../responses/stream-response.ts';
 
 export const createChatCompletion = defineEndpoint(
   operations.createChatCompletion,
-  [authenticate, noteRejections, readModelRequestOptions, awaitJob, parseBody],
+  [authenticateAccount, noteRejections, readModelRequestOptions, awaitJob, parseBody],
   (services) => {
     const { catalog, documents, reasoning } = services;
     const deps = { catalog, documents, reasoning, countedTexts: new CountedTexts() };

@@ -13,14 +13,14 @@ import { preAdmit, precheckBalance } from '../../admission/pre-admit.ts';
 import type { EndpointWork } from '../../jobs/durable-jobs.ts';
 import { acquireResponseMemory } from '../../requests/replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
 import { holdText } from '../../http/bodies/hold-text.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { modelRequestOptionsOf, rejectAsyncStream } from '../../http/request/model-request-options.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import type { Services } from '../../services.ts';
 import { awaitResponse } from '../../responses/await-response.ts';
 import { createPrepareOptions } from '../prepare-options.ts';
@@ -32,7 +32,7 @@ const bytesPerFloat = 4;
 
 export const createEmbedding = defineEndpoint(
   operations.createEmbedding,
-  [authenticate, noteRejections, readModelRequestOptions, awaitJob, parseBody],
+  [authenticateAccount, noteRejections, readModelRequestOptions, awaitJob, parseBody],
   (services) => async (context) => {
     rejectAsyncStream(context);
     const prepared = await prepareEmbedding(services, context.state.body, {
@@ -65,7 +65,7 @@ async function acquireMemory(
   context: ApiContext,
   { model, estimate: { fixedNano }, job: { inputs, dimensions } }: PreparedEmbedding,
 ): Promise<BudgetShare | null> {
-  return await acquireResponseMemory(services.responseMemory, keyHolderOf(context).accountId, {
+  return await acquireResponseMemory(services.responseMemory, holderOf(context).accountId, {
     bytes: inputs.length * (dimensions ?? model.dimensions!.default) * bytesPerFloat,
     signal: context.state.signal,
     response: context.res,

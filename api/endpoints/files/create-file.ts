@@ -11,10 +11,10 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { readChunks } from '../../http/bodies/read-chunks.ts';
 import { UploadForm } from '../../http/bodies/upload-form.ts';
 import { acquireUploadMemory } from '../../http/bodies/upload-memory.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import type { ApiContext } from '../../http/request/context.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import type { Services } from '../../services.ts';
 import { presentFile } from './present-file.ts';
 
@@ -30,14 +30,14 @@ const controlCharacter = /\p{Cc}/u;
 /** Stores a file as it arrives, and checks its lines on the way. Nothing of an upload that fails is kept. */
 export const createFile = defineEndpoint(
   operations.createFile,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     if (context.is('multipart/form-data') !== 'multipart/form-data')
       throw new AppError('unsupported_media_type', {
         message: 'Send the file as "multipart/form-data", with the parts "file" and "purpose".',
         messageRu: 'Отправьте файл в формате «multipart/form-data», с частями «file» и «purpose».',
       });
-    const { accountId } = keyHolderOf(context);
+    const { accountId } = holderOf(context);
     const { signal } = context.state;
     // Absent for chunked bodies.
     const announced = context.request.length ?? 0;
@@ -90,7 +90,7 @@ class FileUpload {
   constructor(services: Services, context: ApiContext) {
     this.#services = services;
     this.#context = context;
-    this.#writer = new FileWriter(services, keyHolderOf(context).accountId, context.state.signal);
+    this.#writer = new FileWriter(services, holderOf(context).accountId, context.state.signal);
   }
 
   get receivedBytes(): number {

@@ -4,9 +4,9 @@ import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import type { FileRecord } from '../../../shared/work/files/file-record.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import { readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import { noSuchFile, readFileId } from './find-file.ts';
 import { isRangeCurrent, type Validators } from './preconditions.ts';
@@ -16,9 +16,9 @@ import { inDownloadSlot, sendFile } from './send-file.ts';
 /** Sends the bytes of a file of the account, as `GET /files/{name}` sends an image. */
 export const downloadFile = defineEndpoint(
   operations.downloadFile,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
-    const { accountId } = keyHolderOf(context);
+    const { accountId } = holderOf(context);
     const id = readFileId(context);
     await inDownloadSlot(services, context, { holder: accountId, whose: 'your account' }, async (reading) => {
       const content = await readFromRedis(services, readerOf(context), 'one', () =>

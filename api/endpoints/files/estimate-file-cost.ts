@@ -6,13 +6,13 @@ import type { FileVerdict } from '../../../shared/work/files/file-verdict.ts';
 import type { FileCostEstimate } from '../../contract/batch-files.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { findFile } from './find-file.ts';
 
 export const estimateFileCost = defineEndpoint(
   operations.estimateFileCost,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     const { id, verdict } = await findFile(services, context);
     if (verdict === null)

@@ -3,9 +3,9 @@ import { parseFileId } from '../../../shared/work/files/file-id.ts';
 import type { FilePage } from '../../../shared/work/files/file-store.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import { encodePieces, readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import { sendBody } from '../../responses/send-body.ts';
 import { findFile, noSuchFile, readFileId } from './find-file.ts';
@@ -13,7 +13,7 @@ import { presentFile } from './present-file.ts';
 
 export const listFiles = defineEndpoint(
   operations.listFiles,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     const { purpose = null, limit, order, after = null } = context.state.query;
     if (after !== null && parseFileId(after) === null)
@@ -21,7 +21,7 @@ export const listFiles = defineEndpoint(
         ['query', 'after'],
         'is not the id of a file: send the last_id of the previous page',
       );
-    const { accountId } = keyHolderOf(context);
+    const { accountId } = holderOf(context);
     const reader = readerOf(context);
     const bytes = await readFromRedis(services, reader, 'list', async () => {
       const page = await services.files.list(accountId, { purpose, limit, order, after });
@@ -41,7 +41,7 @@ function* writeList({ files, isMore }: FilePage): Generator<string> {
 
 export const retrieveFile = defineEndpoint(
   operations.retrieveFile,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     context.body = presentFile(await findFile(services, context));
   },
@@ -49,9 +49,9 @@ export const retrieveFile = defineEndpoint(
 
 export const deleteFile = defineEndpoint(
   operations.deleteFile,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
-    const { accountId } = keyHolderOf(context);
+    const { accountId } = holderOf(context);
     const id = readFileId(context);
     const isDeleted = await readFromRedis(services, readerOf(context), 'one', () =>
       services.files.delete(accountId, id),

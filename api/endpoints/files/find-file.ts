@@ -2,7 +2,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { parseFileId } from '../../../shared/work/files/file-id.ts';
 import type { FileRecord } from '../../../shared/work/files/file-record.ts';
 import type { ApiContext } from '../../http/request/context.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import { readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 
@@ -18,7 +18,7 @@ export function readFileId({ state }: FileContext): string {
 
 /** @throws AppError `not_found`, `service_unavailable` */
 export async function findFile(services: Services, context: FileContext): Promise<FileRecord> {
-  const { accountId } = keyHolderOf(context);
+  const { accountId } = holderOf(context);
   const id = readFileId(context);
   const file = await readFromRedis(services, readerOf(context), 'one', () =>
     services.files.find(accountId, id),

@@ -7,7 +7,7 @@ import { decodeResult } from '../../../shared/work/replies/result.ts';
 import { admit, type Admitted, type Attached } from '../../admission/admit.ts';
 import type { AwaitedJob } from '../../requests/dispatch/job-dispatcher.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { noteRejections } from '../../http/middleware/note-rejections.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { readModelRequestOptions } from '../../http/middleware/read-model-request-options.ts';
@@ -53,7 +53,7 @@ const createImages =
     else await streamImages(call);
   };
 
-const steps = [authenticate, noteRejections, readModelRequestOptions, awaitJob, parseBody];
+const steps = [authenticateAccount, noteRejections, readModelRequestOptions, awaitJob, parseBody];
 
 export const createImage = defineEndpoint(operations.createImage, steps, createImages('createImage'));
 

@@ -5,7 +5,7 @@ import { operations } from '../../contract/operations.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import { hasEnded } from '../../../shared/work/jobs/job-record.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitStreams } from '../../http/middleware/limit-account-calls.ts';
 import {
   frameJobEvent,
@@ -28,7 +28,7 @@ const minPollMs = 200;
 const maxPollMs = 1_000;
 export const streamJobEvents = defineEndpoint(
   operations.streamJobEvents,
-  [authenticate, limitStreams],
+  [authenticateAccount, limitStreams],
   (services) => async (context) => {
     const view = await findJob(services, context);
     const query = context.state.query;

@@ -5,7 +5,7 @@ import { deleteObjects } from '../../../shared/work/replies/response-store.ts';
 import { decodeResult } from '../../../shared/work/replies/result.ts';
 import { operations } from '../../contract/operations.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import type { Services } from '../../services.ts';
 import { findJob, noSuchJob } from './jobs.ts';
@@ -19,7 +19,7 @@ const deleteTimeoutMs = 15_000;
  */
 export const deleteJobResponse = defineEndpoint(
   operations.deleteJobResponse,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     const { job } = await findJob(services, context);
     const { id, accountId, attempts } = job;

@@ -5,10 +5,10 @@ import { resumableMinutes } from '../../../shared/contract/on-disconnect.ts';
 import { operations } from '../../contract/operations.ts';
 import { takeRateSlot } from '../../admission/pre-admit.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitStreams } from '../../http/middleware/limit-account-calls.ts';
 import { SseStream } from '../../requests/replies/sse-stream.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import { readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import type { JobView } from '../../jobs/job-text.ts';
 import { EventSkipper } from '../../requests/stored-responses/event-skipper.ts';
@@ -25,9 +25,9 @@ import { streamChatJob } from './stream-chat-job.ts';
  */
 export const streamJobOutput = defineEndpoint(
   operations.streamJobOutput,
-  [authenticate, limitStreams],
+  [authenticateAccount, limitStreams],
   (services) => async (context) => {
-    const request = { requestId: readJobId(context), accountId: keyHolderOf(context).accountId };
+    const request = { requestId: readJobId(context), accountId: holderOf(context).accountId };
     const { storedResponses } = services;
     // Like a repeated request with an Idempotency-Key, this costs bandwidth and nothing else.
     await takeRateSlot(services, context);
@@ -59,7 +59,7 @@ export const streamJobOutput = defineEndpoint(
 
 /** @throws AppError `not_found` if there is no such job, or it is no chat */
 async function findChatJob(services: Services, context: JobContext): Promise<JobView> {
-  const { accountId } = keyHolderOf(context);
+  const { accountId } = holderOf(context);
   const find = () => services.durableJobs.find(accountId, readJobId(context));
   const view = await readFromRedis(services, readerOf(context), 'one', find);
   if (view?.job.operation !== 'chat.completions') throw noSuchStream();

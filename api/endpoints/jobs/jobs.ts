@@ -3,13 +3,13 @@ import type { JobPath, JobSummary } from '../../../shared/contract/jobs.ts';
 import { operations } from '../../contract/operations.ts';
 import { presentJob } from '../../../shared/work/jobs/present-job.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls, limitWaits } from '../../http/middleware/limit-account-calls.ts';
 import type { JobView } from '../../jobs/job-text.ts';
 import { waitForEnd } from '../../jobs/wait-for-end.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
 import type { ApiContext } from '../../http/request/context.ts';
-import { keyHolderOf } from '../../http/request/holder.ts';
+import { holderOf } from '../../http/request/holder.ts';
 import { encodePieces, readerOf, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { sendBody } from '../../responses/send-body.ts';
@@ -25,7 +25,7 @@ export type JobContext = ApiContext & { readonly state: { readonly path: JobPath
 
 /** Finds the job in the path. @throws AppError `not_found`, even if another account has such a job */
 export async function findJob(services: Services, context: JobContext): Promise<JobView> {
-  const { accountId } = keyHolderOf(context);
+  const { accountId } = holderOf(context);
   const id = readJobId(context);
   const find = () => services.durableJobs.find(accountId, id);
   const view = await readFromRedis(services, readerOf(context), 'one', find);
@@ -35,14 +35,14 @@ export async function findJob(services: Services, context: JobContext): Promise<
 
 /** Like `findJob`, for a caller that repeats it until something changes. */
 export async function pollJob({ jobPolls }: Services, context: JobContext): Promise<JobView> {
-  const view = await jobPolls.poll(keyHolderOf(context).accountId, readJobId(context));
+  const view = await jobPolls.poll(holderOf(context).accountId, readJobId(context));
   if (view === null) throw noSuchJob();
   return view;
 }
 
 export const getJob = defineEndpoint(
   operations.getJob,
-  [authenticate, limitWaits],
+  [authenticateAccount, limitWaits],
   (services) => async (context) => {
     const { wait = 0 } = context.state.query;
     await sendJob(services, context, await findOnceEnded(services, context, wait * 1_000));
@@ -51,10 +51,10 @@ export const getJob = defineEndpoint(
 
 export const listJobs = defineEndpoint(
   operations.listJobs,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     const { page, page_size: pageSize, status = null } = context.state.query;
-    const { accountId } = keyHolderOf(context);
+    const { accountId } = holderOf(context);
     const reader = readerOf(context);
     const bytes = await readFromRedis(services, reader, 'list', async () => {
       const { total, jobs } = await services.durableJobs.list(accountId, status, { page, pageSize });
@@ -69,13 +69,17 @@ export const listJobs = defineEndpoint(
 const cancel = (services: Services) => async (context: JobContext) => {
   const id = readJobId(context);
   // Not in a turn of reads: the job costs money until it is cancelled.
-  if (!(await services.durableJobs.cancel(keyHolderOf(context).accountId, id))) throw noSuchJob();
+  if (!(await services.durableJobs.cancel(holderOf(context).accountId, id))) throw noSuchJob();
   await sendJob(services, context, await findOnceEnded(services, context, cancelWaitMs));
 };
 
-export const cancelJob = defineEndpoint(operations.cancelJob, [authenticate, limitCalls], cancel);
+export const cancelJob = defineEndpoint(operations.cancelJob, [authenticateAccount, limitCalls], cancel);
 
-export const cancelJobByPost = defineEndpoint(operations.cancelJobByPost, [authenticate, limitCalls], cancel);
+export const cancelJobByPost = defineEndpoint(
+  operations.cancelJobByPost,
+  [authenticateAccount, limitCalls],
+  cancel,
+);
 
 /** Returns the job once it has ended, or in its current state if that takes longer. */
 async function findOnceEnded(services: Services, context: JobContext, waitMs: number): Promise<JobView> {

@@ -3,7 +3,7 @@ import { operations } from '../../contract/operations.ts';
 import type { RefillLogQuery, RequestLogQuery, StatsQuery } from '../../contract/users.ts';
 import { acquireResponseMemory } from '../../requests/replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { presentStats, writeRefillLogs, writeRequestLogs } from './present-history.ts';
 import type { ApiContext } from '../../http/request/context.ts';
@@ -38,7 +38,7 @@ const createListRequestLogs =
 
 export const listRequestLogs = defineEndpoint(
   operations.listRequestLogs,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   createListRequestLogs(openAccount),
 );
 
@@ -62,7 +62,7 @@ const createListRefillLogs =
 
 export const listRefillLogs = defineEndpoint(
   operations.listRefillLogs,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   createListRefillLogs(openAccount),
 );
 
@@ -86,7 +86,7 @@ const createGetStats =
 
 export const getStats = defineEndpoint(
   operations.getStats,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   createGetStats(openAccount),
 );
 

@@ -5,7 +5,7 @@ import { operations } from '../../contract/operations.ts';
 import type { NewApiKey } from '../../contract/users.ts';
 import { redeemCode } from '../redeem-code.ts';
 import { defineEndpoint } from '../../endpoint.ts';
-import { authenticate } from '../../http/middleware/authenticate.ts';
+import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
 import { presentProfile, presentRedeemed } from '../present-account.ts';
@@ -19,7 +19,7 @@ import { openAccount } from './open-account.ts';
 
 export const getProfile = defineEndpoint(
   operations.getProfile,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     // May wait for MongoDB, so it must not hold a turn at Redis.
     const account = await openAccount(services, context);
@@ -31,7 +31,7 @@ export const getProfile = defineEndpoint(
 
 export const redeem = defineEndpoint(
   operations.redeemCode,
-  [authenticate, limitCalls, parseBody],
+  [authenticateAccount, limitCalls, parseBody],
   (services) => async (context) => {
     const { code } = context.state.body;
     context.body = await inDatabaseTurn(services, context, async () => {
@@ -44,7 +44,7 @@ export const redeem = defineEndpoint(
 
 export const regenerateApiKey = defineEndpoint(
   operations.regenerateApiKey,
-  [authenticate, limitCalls],
+  [authenticateAccount, limitCalls],
   (services) => async (context) => {
     const apiKey = await generateKey(() =>
       inDatabaseTurn(services, context, (timedOut) => regenerate(services, context, timedOut)),

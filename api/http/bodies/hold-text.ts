@@ -1,5 +1,5 @@
 import type { ApiContext } from '../request/context.ts';
-import { keyHolderOf } from '../request/holder.ts';
+import { holderOf } from '../request/holder.ts';
 import type { Services } from '../../services.ts';
 import { smallBodyBytes } from './body-pace.ts';
 import { noMemory } from './body-errors.ts';
@@ -20,7 +20,7 @@ export function holdText({ requestMemory }: Services, context: ApiContext, textB
   if (textBytes <= smallBodyBytes) return;
   const { signal } = context.state;
   signal.throwIfAborted();
-  const share = requestMemory.tryAcquire(keyHolderOf(context).accountId, textBytes);
+  const share = requestMemory.tryAcquire(holderOf(context).accountId, textBytes);
   if (share === null) throw noMemory();
   signal.addEventListener('abort', () => share.release(), { once: true });
 }

@@ -1,7 +1,7 @@
 import type { BudgetShare } from '../../../shared/fairness/fair-budget.ts';
 import type { Services } from '../../services.ts';
 import type { ApiContext } from '../request/context.ts';
-import { keyHolderOf } from '../request/holder.ts';
+import { holderOf } from '../request/holder.ts';
 import { noMemory } from './body-errors.ts';
 
 /** What writing a file takes: two parts of its object, the line that is checked, and what is on its way. */
@@ -14,7 +14,7 @@ export async function acquireUploadMemory(
   { uploadMemory }: Pick<Services, 'uploadMemory'>,
   context: ApiContext,
 ): Promise<BudgetShare> {
-  return await uploadMemory.acquire(keyHolderOf(context).accountId, uploadMemoryBytes, {
+  return await uploadMemory.acquire(holderOf(context).accountId, uploadMemoryBytes, {
     signal: context.state.signal,
     waitMs: memoryWaitMs,
     createError: noMemory,

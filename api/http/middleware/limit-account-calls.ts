@@ -50,12 +50,12 @@ export function limitAccountCalls(
 
 type LimitDeps = Pick<Services, 'calls' | 'keyAccess'>;
 
-/** Rejects a key that has expired or may not be used from the caller's address. Sessions have no key. */
+/** Rejects a caller whose account's key has expired or may not be used from the caller's address. */
 const checkAccess =
   ({ keyAccess }: LimitDeps): ApiMiddleware =>
   async (context, next) => {
-    const { holder, session } = context.state;
-    if (holder !== undefined && session === undefined) await keyAccess.check(holder.accountId, context.ip);
+    const { holder } = context.state;
+    if (holder !== undefined) await keyAccess.check(holder.accountId, context.ip);
     await next();
   };
 

@@ -1,5 +1,5 @@
 import type { ApiMiddleware } from '../request/context.ts';
-import { keyHolderOf } from '../request/holder.ts';
+import { holderOf } from '../request/holder.ts';
 import type { Services } from '../../services.ts';
 
 /**
@@ -11,7 +11,7 @@ export function noteRejections({ recentRejections }: Pick<Services, 'recentRejec
     try {
       await next();
     } catch (error) {
-      recentRejections.note(keyHolderOf(context).accountId, error);
+      recentRejections.note(holderOf(context).accountId, error);
       throw error;
     }
   };

@@ -1,5 +1,4 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import type { PreAdmission } from '../../../shared/money/pre-admit-script.ts';
 import type { AppError } from '../../../shared/contract/errors.ts';
@@ -9,6 +8,7 @@ import type { Span } from '../../../shared/platform/tracing/tracing.ts';
 import type { RequestFacts } from '../../../shared/work/replies/request-facts.ts';
 import type { AdminCaller } from '../../../shared/admin/admin-scope.ts';
 import type { JobView } from '../../jobs/job-text.ts';
+import type { AccountHolder } from './holder.ts';
 import type { ModelRequestOptions } from './model-request-options.ts';
 import type { SessionCookie } from './session-cookies.ts';
 import type { WorkMeter } from './work-meter.ts';
@@ -35,8 +35,8 @@ export interface RequestState {
   operation?: Operation;
   /** The catalog's id of the model that the request names, once it is known to exist. */
   model?: string;
-  /** Set by authenticate. */
-  holder?: KeyHolder;
+  /** Set by authenticateAccount. */
+  holder?: AccountHolder;
   /** Set by authenticateSession. */
   session?: WebSession;
   /** Set by authenticateAdmin. */

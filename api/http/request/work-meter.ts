@@ -1,15 +1,17 @@
 // decision 0071
 import { createRecentEntries } from '../../../shared/platform/runtime/recent-entries.ts';
-import type { KeyHolder } from '../../../shared/accounts/api-key-store.ts';
 import { isApiKey } from '../../../shared/accounts/credentials.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { callerNetwork, callerSite } from '../callers/caller-network.ts';
 import type { Services } from '../../services.ts';
 import type { ApiContext } from './context.ts';
+import type { AccountHolder } from './holder.ts';
+import { peekSessionAccess, toSessionHolder, type CookieServices } from './session-holder.ts';
 
-export interface MeteredServices {
+export interface MeteredServices extends CookieServices {
   readonly apiKeys: Pick<Services['apiKeys'], 'find'>;
   readonly funded: Pick<Services['funded'], 'has' | 'find'>;
+  readonly sessionAccounts: Pick<Services['sessionAccounts'], 'find'>;
   readonly unpaidTime: Services['unpaidTime'];
   /** The named tokens of operators, which a process holds in memory. */
   readonly admin: { readonly tokens: Pick<Services['admin']['tokens'], 'find'> };
@@ -17,11 +19,11 @@ export interface MeteredServices {
 
 /** Work shorter than this is reported together with what follows, in milliseconds. */
 const reportedTogetherMs = 1;
-/** Look-ups of unknown keys at the same time, for calls that would otherwise wait. They are work themselves. */
-const maxKeyLookUps = 2;
-/** The time of this process that a look-up of a key which does not exist takes. */
+/** Look-ups of unknown keys and sessions at the same time, for calls that would otherwise wait. They are work themselves. */
+const maxLookUps = 2;
+/** The time of this process that a look-up of a key or session which does not exist takes. */
 const failedLookUpMs = 0.5;
-let keyLookUps = 0;
+let lookUps = 0;
 
 /** Longer than a scheme and a key of this gateway. */
 const maxAuthorizationLength = 100;
@@ -115,12 +117,12 @@ export class WorkMeter {
   #isPaid(): boolean {
     const { holder, admin } = this.#context.state;
     if (admin !== undefined) return true;
-    return holder !== undefined && this.#services.funded.has(holder.keyHash);
+    return holder !== undefined && this.#services.funded.has(holder);
   }
 
   /**
-   * Whether the caller has money, or a named token of the admin API. Looks up the key and the account if this process does
-   * not know them. `ADMIN_TOKEN` is not compared here: it can be guessed, and whether a call waits would tell.
+   * Whether the caller has money, or a named token of the admin API. Looks up the key or session, and the account, if this
+   * process does not know them. `ADMIN_TOKEN` is not compared here: it can be guessed, and whether a call waits would tell.
    */
   async #findWhetherPaid(): Promise<boolean> {
     const { funded } = this.#services;
@@ -141,14 +143,14 @@ export class WorkMeter {
   }
 
   /** Without this, the first call of a paying account in this process would wait among the unpaid ones. */
-  async #findHolder(): Promise<KeyHolder | null> {
-    const { req, ip } = this.#context;
-    const { apiKeys, unpaidTime } = this.#services;
-    const key = readBearer(req.headers.authorization);
-    if (!isApiKey(key) || keyLookUps >= maxKeyLookUps) return null;
-    keyLookUps += 1;
+  async #findHolder(): Promise<AccountHolder | null> {
+    const { ip } = this.#context;
+    const { unpaidTime } = this.#services;
+    const lookUp = this.#chooseLookUp();
+    if (lookUp === null || lookUps >= maxLookUps) return null;
+    lookUps += 1;
     try {
-      const holder = await apiKeys.find(key, () => callerNetwork(ip));
+      const holder = await lookUp();
       if (holder === null) unpaidTime.add(findNetwork(ip), failedLookUpMs);
       return holder;
     } catch (error) {
@@ -156,8 +158,18 @@ export class WorkMeter {
       if (error instanceof AppError) return null;
       throw error;
     } finally {
-      keyLookUps -= 1;
+      lookUps -= 1;
     }
+  }
+
+  /** Returns null if the call has neither a key nor a session that may have been issued here. */
+  #chooseLookUp(): (() => Promise<AccountHolder | null>) | null {
+    const { req, ip } = this.#context;
+    const { apiKeys, sessionAccounts } = this.#services;
+    const key = readBearer(req.headers.authorization);
+    if (isApiKey(key)) return () => apiKeys.find(key, () => callerNetwork(ip));
+    const access = peekSessionAccess(this.#services, this.#context);
+    return access && (async () => toSessionHolder(access, await sessionAccounts.find(access)));
   }
 }
 

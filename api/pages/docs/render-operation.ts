@@ -22,7 +22,8 @@ export function renderMethod(method: string): Html {
 function describeAccess(path: string, { security }: OperationObject): string {
   const schemes = security.flatMap((requirement) => Object.keys(requirement));
   if (schemes.length === 0) return path.startsWith('/v1/web/') ? 'No key or session needed' : 'No key needed';
-  if (schemes.includes('apiKey')) return 'Needs an API key';
+  if (schemes.includes('apiKey'))
+    return schemes.includes('webSession') ? 'Needs an API key, or a web session' : 'Needs an API key';
   const session = schemes.includes('csrfToken') ? 'a web session and its CSRF token' : 'a web session';
   if (!schemes.includes('webRefresh')) return `Needs ${session}`;
   return schemes.includes('webSession')

@@ -26,7 +26,8 @@ export function writeCurl(call: Call): string {
   const { serverUrl, method, path, operation, body, form, contentType, respondsAsync = false } = call;
   const alternatives = operation.security.map((requirement) => Object.keys(requirement));
   const isOfAdmin = alternatives.some((names) => names.includes('adminToken'));
-  const schemes = isOfAdmin ? ['adminToken'] : alternatives.flat();
+  const isOfKey = alternatives.some((names) => names.includes('apiKey'));
+  const schemes = isOfAdmin || isOfKey ? (alternatives[0] ?? []) : alternatives.flat();
   const parts = [`curl ${quote(`${serverUrl}${fillPath(path, operation)}`)}`];
   if (method !== 'get' && !(method === 'post' && (body ?? form) !== undefined))
     parts.push(`-X ${method.toUpperCase()}`);

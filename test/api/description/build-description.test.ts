@@ -76,8 +76,9 @@ test('operations are listed in the order of the tags, and every tag in use is de
 test('errors implied by authentication, query and body are described without being listed', (t) => {
   t.deepEqual(codesByStatus(describe(base)), { 500: ['internal_error'] });
   const keyErrors = {
-    401: ['invalid_api_key'],
-    403: ['account_banned', 'address_not_allowed', 'key_expired'],
+    401: ['invalid_api_key', 'unauthenticated'],
+    403: ['account_banned', 'address_not_allowed', 'key_expired', 'origin_refused'],
+    404: ['not_found'],
     500: ['internal_error'],
     503: ['service_unavailable'],
   };
@@ -164,7 +165,13 @@ test('only operations with an idempotency conflict accept an Idempotency-Key', (
 
 test('public operations need no authentication, and the others require their scheme', (t) => {
   t.deepEqual(describe(base).security, []);
-  t.deepEqual(describe({ ...base, auth: 'key' }).security, [{ apiKey: [] }]);
+  const withSession = { webSession: [], apiAccount: [] };
+  t.deepEqual(describe({ ...base, auth: 'key' }).security, [{ apiKey: [] }, withSession]);
+  t.deepEqual(describe({ ...base, auth: 'key', method: 'post' }).security, [
+    { apiKey: [] },
+    { ...withSession, csrfToken: [] },
+  ]);
+  t.deepEqual(describe({ ...base, auth: 'key', sessionTwin: 'POST /v1/x' }).security, [{ apiKey: [] }]);
   t.deepEqual(describe({ ...base, auth: 'web' }).security, [{ webSession: [] }]);
 });
 

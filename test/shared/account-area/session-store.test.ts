@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { hashSecret } from '../../../shared/accounts/credentials.ts';
 import test from 'ava';
 import {
-  checkCsrf,
   isCurrentRefreshToken,
   maxSessions,
   SessionStore,
@@ -84,9 +84,22 @@ test('a refresh replaces all three tokens and extends the same session by its li
     t.is(session.expiresAt.getTime() - session.lastUsedAt.getTime(), (rememberMe ? 30 * 24 : 24) * hourMs);
     t.deepEqual(await sessions.find(accessToken), session);
     t.is(await sessions.find(started.accessToken), null);
-    t.true(checkCsrf(session, csrfToken));
-    t.false(checkCsrf(session, started.csrfToken));
+    t.true(sessions.isCsrfToken(session, csrfToken));
+    t.is(sessions.csrfTokenOf(session), csrfToken);
+    t.false(sessions.isCsrfToken(session, started.csrfToken));
   }
+});
+
+test('a random CSRF token that a process of the last release issued is valid until the next refresh, beside the derived one', async (t) => {
+  const { sessions } = await openStores(t);
+  const { session } = await sessions.start(newSession());
+  const random = 'a'.repeat(43);
+  const issuedBefore = { ...session, csrfHash: hashSecret(random) };
+  t.true(sessions.isCsrfToken(issuedBefore, random));
+  t.true(sessions.isCsrfToken(issuedBefore, sessions.csrfTokenOf(session)));
+  t.false(sessions.isCsrfToken(session, random));
+  // What a process of the last release compares with.
+  t.is(session.csrfHash, hashSecret(sessions.csrfTokenOf(session)));
 });
 
 test('a refresh of a session that was already looked up takes only one more query, and fails if the session has ended since', async (t) => {

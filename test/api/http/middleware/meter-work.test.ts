@@ -17,6 +17,8 @@ import { createLogger } from '../../../../shared/platform/runtime/logger.ts';
 const rich = `mg-${'r'.repeat(43)}`;
 const operator = `mga-${'o'.repeat(43)}`;
 const poor = `mg-${'p'.repeat(43)}`;
+/** A session's token; with it, the account of `rich` is called. */
+const issuedToken = 'issued';
 const poorAccount = { freeRequests: 0, banned: false };
 /** How long the middleware that stands for an unknown hole blocks the process, in milliseconds. */
 const blockMs = 40;
@@ -53,6 +55,11 @@ async function serve(t: ExecutionContext): Promise<TestServer> {
     apiKeys: { find },
     funded,
     unpaidTime: new UnpaidTime({ log }),
+    config: { publicUrl: null },
+    web: { sessions: { isIssued: (_, token) => token === issuedToken } },
+    sessionAccounts: {
+      find: async ({ linkId }) => ({ session: null, accountId: linkId === 1 ? rich : null }),
+    },
     admin: { tokens: { find: async (secret) => (secret === operator ? ({} as AdminTokenDocument) : null) } },
   };
   const app = new Koa<RequestState>();
@@ -82,8 +89,10 @@ async function serve(t: ExecutionContext): Promise<TestServer> {
   return { url: `http://127.0.0.1:${port}`, blockedMs: () => blockedMs, funded };
 }
 
-const headersOf = (key: string | null): Record<string, string> =>
-  key === null ? {} : { authorization: `Bearer ${key}` };
+const headersOf = (key: string | null): Record<string, string> => {
+  if (key === issuedToken) return { cookie: `mg_session=${key}`, 'x-api-account': '1' };
+  return key === null ? {} : { authorization: `Bearer ${key}` };
+};
 
 /** Eight clients that send one call after another for a while. */
 async function flood(url: string, key: string | null, forMs: number): Promise<void> {
@@ -117,6 +126,7 @@ for (const [name, path, key] of [
 for (const [name, key] of [
   ['callers with money', rich],
   ['operators with a named token', operator],
+  ['sessions of users whose account has money', issuedToken],
 ] as const)
   test.serial(`${name} do not wait, also from the network of a flood`, async (t) => {
     const { url } = await serve(t);
@@ -137,7 +147,7 @@ for (const [name, key] of [
 test.serial("the work of callers with money is not counted against their network's share", async (t) => {
   const { url, blockedMs, funded } = await serve(t);
   // What admission does.
-  funded.note(rich);
+  funded.note({ accountId: rich, keyHash: rich });
   for (let i = 0; i < 40; i++) await (await fetch(`${url}/late`, { headers: headersOf(rich) })).text();
   t.is(blockedMs(), 40 * blockMs);
   const startedMs = performance.now();
