@@ -8,7 +8,7 @@ import { createStack, type Endpoint } from './endpoint.ts';
 import { createChatCompletion } from './endpoints/chat/chat.ts';
 import { getDescription, getDocs } from './endpoints/public/description.ts';
 import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
-import { getLogsSummary, getModelsStatus } from './endpoints/public/request-stats.ts';
+import { getLogsSummary, getModelsHistory, getModelsStatus } from './endpoints/public/request-stats.ts';
 import { createFile } from './endpoints/files/create-file.ts';
 import { downloadFile } from './endpoints/files/download-file.ts';
 import { estimateFileCost } from './endpoints/files/estimate-file-cost.ts';
@@ -113,6 +113,7 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   listModels,
   getModel,
   getModelsStatus,
+  getModelsHistory,
   getProfile,
   redeemCode: redeem,
   listRefillLogs,

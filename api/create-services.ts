@@ -8,6 +8,7 @@ import { readDemand } from '../shared/work/demand/read-demand.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
+import { RequestLogStore } from './endpoints/users/request-log-store.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { SignupGrantStore } from '../shared/accounts/signup-grant-store.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
@@ -138,6 +139,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     admin: new AdminAccess({ config, redis, store: new AdminTokenStore(mongo.db, redis), limits, log }),
     ledger,
     history: new HistoryStore(ledger, redis),
+    requestLog: new RequestLogStore(ledger, stores.prices),
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes }),
     uploadMemory: new FairBudget({
       capacity: options.uploadMemoryBytes,
@@ -158,6 +160,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     ),
     databaseTurns: new FairBudget({ capacity: maxDatabaseTurns }),
     modelStats: new StatsCache({ read: () => requestStatsStore.readModels(), log }),
+    hourlyStats: new StatsCache({ read: () => requestStatsStore.readHours(), log }),
     totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };

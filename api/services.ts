@@ -6,6 +6,7 @@ import type { Config } from '../shared/platform/config/config.ts';
 import type { FairBudget } from '../shared/fairness/fair-budget.ts';
 import type { Holdings } from '../shared/fairness/holdings.ts';
 import type { HistoryStore } from './endpoints/users/history-store.ts';
+import type { RequestLogStore } from './endpoints/users/request-log-store.ts';
 import type { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import type { Demand } from '../shared/work/demand/demand.ts';
@@ -18,6 +19,7 @@ import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { MongoConnection } from '../shared/platform/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/platform/storage/object-store.ts';
 import type { StatsCache } from './endpoints/public/stats-cache.ts';
+import type { HourlySums } from '../shared/ledger/request-stats-store.ts';
 import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
 import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
@@ -108,6 +110,7 @@ export interface Services extends Dispatch {
   readonly admin: AdminAccess;
   readonly ledger: LedgerStore;
   readonly history: HistoryStore;
+  readonly requestLog: RequestLogStore;
   /**
    * Memory for request bodies, by account. Large bodies occupy it until their responses are sent, others until they
    * have arrived.
@@ -133,6 +136,8 @@ export interface Services extends Dispatch {
   readonly databaseTurns: FairBudget;
   /** Request stats of the last half hour, by model id. */
   readonly modelStats: StatsCache<ReadonlyMap<string, ModelSums>>;
+  /** Request stats of each of the last 24 hours, by model id. */
+  readonly hourlyStats: StatsCache<readonly HourlySums[]>;
   /** Request stats of the last day. */
   readonly totalStats: StatsCache<TotalSums>;
   /** What pages load of the operator's brand. */

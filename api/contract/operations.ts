@@ -31,7 +31,7 @@ import {
   streamJobEvents,
   streamJobOutput,
 } from '../../shared/contract/jobs.ts';
-import { getModel, getModelsStatus, listModels } from '../../shared/contract/models.ts';
+import { getModel, getModelsHistory, getModelsStatus, listModels } from '../../shared/contract/models.ts';
 import {
   getDescription,
   getDocs,
@@ -40,14 +40,8 @@ import {
   getWebConfig,
   listServers,
 } from '../../shared/contract/system.ts';
-import {
-  getProfile,
-  getStats,
-  listRefillLogs,
-  listRequestLogs,
-  redeemCode,
-  regenerateApiKey,
-} from './users.ts';
+import { getProfile, getStats, listRefillLogs, redeemCode, regenerateApiKey } from './users.ts';
+import { listRequestLogs } from './request-logs.ts';
 import {
   createFirstApiAccount,
   getApiAccount,
@@ -107,6 +101,7 @@ export const operations = {
   listModels,
   getModel,
   getModelsStatus,
+  getModelsHistory,
   getProfile,
   redeemCode,
   listRefillLogs,

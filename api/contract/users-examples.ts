@@ -76,7 +76,17 @@ export const statsExample: OperationExample = {
 };
 
 const succeeded = { success: true, response_code: 200, details: null, user_ip: '203.0.113.7' };
-const paid = { cache_read_tokens: 0, free_requests: false, is_free_request: false, estimated: false };
+const paid = {
+  cache_read_tokens: 0,
+  reasoning_tokens: null,
+  shortfall: 0,
+  free_requests: false,
+  is_free_request: false,
+  estimated: false,
+};
+const chatRates = { prompt: 50, cached_prompt: 50, cache_write: 50, completion: 150 };
+const embeddingRates = { prompt: 10, cached_prompt: 10, cache_write: 10, completion: 0 };
+const uncached = { cached_prompt: 0, cache_write: 0 };
 
 export const requestLogsExample: OperationExample = {
   query: { page: 1 },
@@ -85,6 +95,8 @@ export const requestLogsExample: OperationExample = {
     total_pages: 1,
     page: 1,
     page_size: 300,
+    totals: { requests: 3, prompt_tokens: 23, completion_tokens: 31, cost: 0.00552 },
+    has_exact_total: true,
     items: [
       {
         created_at: '2025-11-21T12:07:22.603Z',
@@ -94,7 +106,10 @@ export const requestLogsExample: OperationExample = {
         prompt_tokens: 7,
         completion_tokens: 0,
         total_time: 0.018,
+        first_token_seconds: null,
         cost_request: 0.00007,
+        rates: embeddingRates,
+        quantities: { prompt: 7, ...uncached, completion: 0 },
         ...paid,
       },
       {
@@ -105,7 +120,10 @@ export const requestLogsExample: OperationExample = {
         prompt_tokens: 8,
         completion_tokens: 6,
         total_time: 0.036,
+        first_token_seconds: 0.012,
         cost_request: 0.0013,
+        rates: chatRates,
+        quantities: { prompt: 8, ...uncached, completion: 6 },
         ...paid,
       },
       {
@@ -116,11 +134,20 @@ export const requestLogsExample: OperationExample = {
         prompt_tokens: 8,
         completion_tokens: 25,
         total_time: 0.021,
+        first_token_seconds: null,
         cost_request: 0.00415,
+        rates: chatRates,
+        quantities: { prompt: 8, ...uncached, completion: 25 },
         ...paid,
       },
     ],
   },
+};
+
+export const requestLogsCsvExample: OperationExample = {
+  response:
+    'created_at,request_id,model_name,success,response_code,details,prompt_tokens\r\n' +
+    '2025-11-21T12:07:21.874Z,019aa64f-d812-7e03-b7d4-61c0a95f2e8a,demo-echo,true,200,,8\r\n',
 };
 
 export const newKeyExample: OperationExample = {

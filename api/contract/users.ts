@@ -7,7 +7,6 @@ import {
   profileExample,
   redeemExample,
   refillLogsExample,
-  requestLogsExample,
   statsExample,
 } from './users-examples.ts';
 
@@ -176,6 +175,7 @@ export const DailyStat = Type.Object(
     completion_tokens: Type.Integer(),
     cost_request: Type.Number({ description: 'Cost of the requests on this day, in roubles.' }),
     free_requests: Type.Integer({ description: 'Number of free requests used.' }),
+    model_name: Type.Optional(Type.String({ description: 'The id of the model; only with `by=model`.' })),
   },
   { title: 'DailyStat' },
 );
@@ -189,7 +189,10 @@ export const Stats = Type.Object({
   total_completion_tokens: Type.Integer(),
   total_cost: Type.Number({ description: 'Total cost, in roubles.' }),
   total_free_requests: Type.Integer(),
-  daily_stats: Type.Array(DailyStat, { description: 'Only days with requests, oldest first.' }),
+  daily_stats: Type.Array(DailyStat, {
+    description:
+      'Only days with requests, oldest first; with `by=model`, those of a day in the order of the models.',
+  }),
 });
 export type Stats = Static<typeof Stats>;
 
@@ -202,6 +205,11 @@ export const StatsQuery = Type.Object({
   ),
   end_date: Type.Optional(
     Type.String({ format: 'date', description: 'The last day, in UTC. Defaults to today.' }),
+  ),
+  by: Type.Optional(
+    StringEnum(['model'], {
+      description: '`model`: `daily_stats` has an element for each day and model instead of each day.',
+    }),
   ),
 });
 export type StatsQuery = Static<typeof StatsQuery>;
@@ -217,61 +225,6 @@ export const getStats = defineOperation({
   response: Stats,
   errors: ['account_banned'],
   example: statsExample,
-});
-
-export const RequestLog = Type.Object(
-  {
-    created_at: Type.String({ format: 'date-time', description: 'When the request was received, in UTC.' }),
-    success: Type.Boolean(),
-    response_code: Type.Integer({ description: 'HTTP status of the response; 200 on success.' }),
-    request_id: Type.String({ description: 'The `x-request-id` of the response.' }),
-    details: Nullable(
-      Type.String({
-        description:
-          'What went wrong, as `code: message`. On success, null or what is missing from the response.',
-      }),
-    ),
-    user_ip: Type.String({ description: 'The IP address that sent the request.' }),
-    model_name: Type.String({ description: 'The id of the model.' }),
-    prompt_tokens: Type.Integer(),
-    cache_read_tokens: Nullable(
-      Type.Integer({
-        description: 'Prompt tokens read from a cache; null if the vendor does not report them.',
-      }),
-    ),
-    completion_tokens: Type.Integer(),
-    total_time: Type.Number({ description: 'Duration of the request, in seconds.' }),
-    cost_request: Type.Number({ description: 'Cost of the request, in roubles.' }),
-    free_requests: Type.Boolean({ description: 'Whether the request was paid for with a free request.' }),
-    is_free_request: Type.Boolean({ description: 'The same as `free_requests`.' }),
-    estimated: Type.Boolean({
-      description: 'Whether the gateway counted the tokens because the vendor did not report them.',
-    }),
-  },
-  { title: 'RequestLog' },
-);
-export type RequestLog = Static<typeof RequestLog>;
-
-export const RequestLogPage = PageOf(RequestLog);
-export type RequestLogPage = Static<typeof RequestLogPage>;
-
-export const RequestLogQuery = Type.Object({ page: Page });
-export type RequestLogQuery = Static<typeof RequestLogQuery>;
-
-export const listRequestLogs = defineOperation({
-  operationId: 'listRequestLogs',
-  tag: 'Users',
-  summary: 'List the requests of the last 72 hours',
-  description:
-    'Lists requests that reached a model, successful or not. Requests that were rejected earlier are not listed. A page ' +
-    'contains up to 300 requests.',
-  method: 'get',
-  path: '/users/request_logs',
-  auth: 'key',
-  query: RequestLogQuery,
-  response: RequestLogPage,
-  errors: ['account_banned'],
-  example: requestLogsExample,
 });
 
 export const NewApiKey = Type.Object({

@@ -3,14 +3,8 @@ import { budgetPeriods } from '../../shared/accounts/budget-periods.ts';
 import { maxModels } from '../../shared/accounts/read-account-settings.ts';
 import { Nullable, StringEnum } from '../../shared/contract/fields.ts';
 import { defineOperation } from '../../shared/contract/operation.ts';
-import {
-  RefillLogPage,
-  RefillLogQuery,
-  RequestLogPage,
-  RequestLogQuery,
-  Stats,
-  StatsQuery,
-} from './users.ts';
+import { requestLogCsv, RequestLogPage, RequestLogQuery } from './request-logs.ts';
+import { RefillLogPage, RefillLogQuery, Stats, StatsQuery } from './users.ts';
 import { refillLogsExample, requestLogsExample, statsExample } from './users-examples.ts';
 import {
   accountExample,
@@ -339,6 +333,7 @@ export const listRequestLogsOfApiAccount = defineOperation({
   path: '/web/api-accounts/{account_id}/request-logs',
   query: RequestLogQuery,
   response: RequestLogPage,
+  additionalResponses: requestLogCsv,
   errors: ['not_found', 'account_banned'],
   example: { ...requestLogsExample, path: accountPath },
 });

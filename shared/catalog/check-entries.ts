@@ -15,7 +15,7 @@ import type { Location } from './yaml-source.ts';
 const upstreamName = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const modelId = /^[A-Za-z0-9][\w.:/@+-]{0,127}$/;
 /** Model ids that would clash with the path of an API operation. */
-const reservedIds = new Set(['status']);
+const reservedIds = new Set(['status', 'history']);
 const imageSize = /^[1-9]\d{0,4}x[1-9]\d{0,4}$/;
 
 const keyFromEnv = /^env:([A-Za-z_]\w*)$/;

@@ -135,35 +135,75 @@ function divideRounded(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
 }
 
-/** The exact cost in nano-roubles, rounded half up once, at the end. Source: the catalog's pricing record. */
-export function computeCost(pricing: Pricing, usage: Usage): bigint {
+/** What a price is for. Those of tokens and characters are per million. */
+export type ChargeUnit =
+  | 'prompt'
+  | 'cached_prompt'
+  | 'cache_write'
+  | 'completion'
+  | 'image'
+  | 'second'
+  | 'characters'
+  | 'request';
+
+/** A part of a request's usage that has its own price. */
+export interface Charge {
+  readonly unit: ChargeUnit;
+  /** Of a million tokens or characters, or of one of anything else. */
+  readonly priceNano: bigint;
+  /** Tokens, characters, images, milliseconds or requests. */
+  readonly quantity: number;
+}
+
+/** The parts of a request's usage, and how many of their quantities a price is for. */
+export interface Charges {
+  readonly parts: readonly Charge[];
+  readonly perPrice: bigint;
+}
+
+/** Splits the usage of a request into the parts that it is charged by. Source: the catalog's pricing record. */
+export function findCharges(pricing: Pricing, usage: Usage): Charges {
+  const chargeOne = (unit: ChargeUnit, priceNano: bigint, quantity: number, perPrice = 1n): Charges => ({
+    parts: [{ unit, priceNano, quantity }],
+    perPrice,
+  });
   switch (pricing.type) {
     case 'tokens': {
       const prices = tokenPrices(pricing, usage.promptTokens);
       // The parts that a vendor reports can exceed the total that it reports. Never charge for more than the total.
       const written = Math.min(usage.cacheWriteTokens, usage.promptTokens);
       const read = Math.min(usage.cacheReadTokens, usage.promptTokens - written);
-      const numerator =
-        BigInt(usage.promptTokens - read - written) * prices.prompt +
-        BigInt(read) * prices.cacheRead +
-        BigInt(written) * prices.cacheWrite +
-        BigInt(usage.completionTokens) * prices.completion;
-      return divideRounded(numerator, perMillion);
+      return {
+        parts: [
+          { unit: 'prompt', priceNano: prices.prompt, quantity: usage.promptTokens - read - written },
+          { unit: 'cached_prompt', priceNano: prices.cacheRead, quantity: read },
+          { unit: 'cache_write', priceNano: prices.cacheWrite, quantity: written },
+          { unit: 'completion', priceNano: prices.completion, quantity: usage.completionTokens },
+        ],
+        perPrice: perMillion,
+      };
     }
     case 'image':
-      return BigInt(usage.images) * imagePrice(pricing, usage.imageQuality, usage.imageSize);
-    case 'time':
-      return divideRounded(
-        BigInt(Math.max(0, Math.round(usage.durationMs))) * nano(pricing.cost_per_second),
-        1_000n,
-      );
+      return chargeOne('image', imagePrice(pricing, usage.imageQuality, usage.imageSize), usage.images);
+    case 'time': {
+      const durationMs = Math.max(0, Math.round(usage.durationMs));
+      return chargeOne('second', nano(pricing.cost_per_second), durationMs, 1_000n);
+    }
     case 'characters':
-      return divideRounded(BigInt(usage.characters) * nano(pricing.cost_per_million), perMillion);
+      return chargeOne('characters', nano(pricing.cost_per_million), usage.characters, perMillion);
     case 'request':
-      return nano(pricing.cost_per_request);
+      return chargeOne('request', nano(pricing.cost_per_request), 1);
     default:
       return pricing.type satisfies never;
   }
+}
+
+/** The exact cost in nano-roubles, rounded half up once, at the end. */
+export function computeCost(pricing: Pricing, usage: Usage): bigint {
+  const { parts, perPrice } = findCharges(pricing, usage);
+  let sum = 0n;
+  for (const { priceNano, quantity } of parts) sum += BigInt(quantity) * priceNano;
+  return divideRounded(sum, perPrice);
 }
 
 /** The maximum cost of a request: a fixed part, and a price per completion token, whose number is not yet bounded. */

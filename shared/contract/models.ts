@@ -290,6 +290,73 @@ export const ModelStatuses = Type.Unsafe<Record<string, ModelStatus>>({
 });
 export type ModelStatuses = Static<typeof ModelStatuses>;
 
+export const ModelHour = Type.Object(
+  {
+    hour: Type.String({ format: 'date-time', description: 'The beginning of the hour, in UTC.' }),
+    requests: Type.Integer({
+      description: 'Requests that count, as in `/models/status`; 0 if there were none.',
+    }),
+    success_rate: Nullable(
+      Type.Number({
+        minimum: 0,
+        maximum: 100,
+        description: 'Percentage of them that succeeded, with two decimal places. Null without requests.',
+      }),
+    ),
+    tps: Nullable(
+      Type.Number({
+        description: 'Tokens per second, as in `/models/status`. Null if unknown, and for image models.',
+      }),
+    ),
+    art: Nullable(
+      Type.Number({
+        description: 'Average time of successful requests, as in `/models/status`. Null if there were none.',
+      }),
+    ),
+  },
+  { title: 'ModelHour' },
+);
+export type ModelHour = Static<typeof ModelHour>;
+
+export const ModelHistories = Type.Unsafe<Record<string, ModelHour[]>>({
+  type: 'object',
+  description: 'The hours of every model that `GET /models` lists, by model id: 24 each, oldest first.',
+  additionalProperties: { type: 'array', items: ModelHour, minItems: 24, maxItems: 24 },
+});
+export type ModelHistories = Static<typeof ModelHistories>;
+
+const quietHours = Array.from({ length: 23 }, (_, i): ModelHour => ({
+  hour: new Date(Date.UTC(2025, 10, 20, 13 + i)).toISOString(),
+  requests: 0,
+  success_rate: null,
+  tps: null,
+  art: null,
+}));
+const currentHour = '2025-11-21T12:00:00.000Z';
+
+export const getModelsHistory = defineOperation({
+  operationId: 'getModelsHistory',
+  tag: 'Models',
+  summary: 'Get the last 24 hours of each model',
+  description:
+    'Covers the current hour and the 23 hours before it. Refreshed every 30 seconds. In an hour without requests, ' +
+    '`requests` is 0 and the rest is null.',
+  method: 'get',
+  path: '/models/history',
+  auth: 'none',
+  hasETag: true,
+  response: ModelHistories,
+  errors: ['service_unavailable'],
+  example: {
+    response: {
+      'demo-echo': [
+        ...quietHours,
+        { hour: currentHour, requests: 1_204, success_rate: 99.42, tps: 61.3, art: 0.412 },
+      ],
+    },
+  },
+});
+
 export const getModelsStatus = defineOperation({
   operationId: 'getModelsStatus',
   tag: 'Models',

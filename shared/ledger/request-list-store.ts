@@ -1,7 +1,7 @@
 // decision 0097
 import type mongoose from 'mongoose';
 import type { RequestOutcomeName } from '../contract/admin-requests.ts';
-import { callMongo } from '../platform/storage/mongo-client.ts';
+import { callMongo, type FindCursor } from '../platform/storage/mongo-client.ts';
 import { addDays, startOfDay, toDay } from './days.ts';
 import type { LedgerDocument, LedgerStore, RequestLogDocument } from './ledger-store.ts';
 
@@ -38,16 +38,27 @@ export class UnknownPosition extends Error {
   override readonly name = 'UnknownPosition';
 }
 
-/** More are not counted. */
+/** More are not counted, and not summed. */
 export const maxCounted = 10_000;
 
-/** MongoDB aborts a read that takes longer. Filters that have no index of their own may read many rows. */
+/** MongoDB aborts a read that takes longer. */
 const limits = { maxTimeMS: 5_000 };
+
+const dayMs = 24 * 60 * 60 * 1_000;
 
 type Range = { readonly $gte: Date; readonly $lt?: Date };
 type RowFilter = mongoose.mongo.Filter<RequestLogDocument>;
 
-/** The request log of all accounts, for operators. */
+/** What the order and the sums of requests need. */
+export type RequestKey = Pick<
+  RequestLogDocument,
+  '_id' | 'at' | 'success' | 'lines' | 'promptTokens' | 'completionTokens' | 'costNano'
+>;
+
+/** Reads all that a cursor finds, such as in turns of the caller. */
+export type ReadCursor = <T>(cursor: FindCursor<T>) => Promise<T[]>;
+
+/** The request log of all accounts. */
 export class RequestListStore {
   readonly #ledger: LedgerStore;
   readonly #now: () => Date;
@@ -88,6 +99,25 @@ export class RequestListStore {
     });
   }
 
+  /** Reads the keys of the newest requests that the filter selects, newest first, one more than are counted. */
+  async readKeys(filter: RequestFilter, read: ReadCursor): Promise<RequestKey[]> {
+    const range = this.#rangeOf(filter);
+    const limit = maxCounted + 1;
+    const projection = { at: 1, success: 1, lines: 1, promptTokens: 1, completionTokens: 1, costNano: 1 };
+    const parts = await callMongo(() =>
+      Promise.all(
+        listOutcomes(filter).map(async (success) => {
+          const selected = { ...fieldsOf(filter), success, at: range };
+          const options = { ...limits, projection, limit, batchSize: limit + 1 };
+          return await read(this.#ledger.logs.find(selected, options).sort(newestFirst));
+        }),
+      ),
+    );
+    const keys = parts.flat();
+    if (parts.length > 1) keys.sort(compareRows);
+    return keys.slice(0, limit);
+  }
+
   /** Yields all requests that the filter selects, newest first, a page at a time. */
   async *listAll(filter: RequestFilter, pageSize = 100): AsyncGenerator<RequestLogDocument> {
     let after: string | undefined;
@@ -109,15 +139,15 @@ export class RequestListStore {
       const sums = await this.#ledger.spend.sum({ ...filter, ...days });
       return { count: sums?.rows ?? 0, isExact: true };
     }
-    const selected = {
-      ...fieldsOf(filter),
-      success: { $in: listOutcomes(filter) },
-      at: this.#rangeOf(filter),
-    };
-    const count = await callMongo(() =>
-      this.#ledger.logs.countDocuments(selected, { ...limits, limit: maxCounted + 1 }),
-    );
+    const count = await this.countRows(filter, maxCounted + 1);
     return { count: Math.min(count, maxCounted), isExact: count <= maxCounted };
+  }
+
+  /** Counts rows, up to a maximum. */
+  async countRows(filter: RequestFilter, max: number): Promise<number> {
+    const success = { $in: listOutcomes(filter) };
+    const selected = { ...fieldsOf(filter), success, at: this.#rangeOf(filter) };
+    return await callMongo(() => this.#ledger.logs.countDocuments(selected, { ...limits, limit: max }));
   }
 
   /** The first moment of the first day none of whose rows have been deleted. Earlier requests are found only by id. */
@@ -126,9 +156,11 @@ export class RequestListStore {
   }
 
   #rangeOf({ since, until }: RequestFilter): Range {
-    const start = this.#start;
+    // Every row of a later moment is there, though not every row of its day.
+    const isKept =
+      since !== undefined && since.getTime() >= this.#now().getTime() - this.#ledger.requestLogDays * dayMs;
     return {
-      $gte: since === undefined || since < start ? start : since,
+      $gte: isKept ? since : this.#start,
       ...(until !== undefined && { $lt: until }),
     };
   }
@@ -156,7 +188,7 @@ export class RequestListStore {
     const read = async (selected: RowFilter): Promise<RequestLogDocument[]> =>
       await this.#ledger.logs
         .find(selected, { ...limits, limit, batchSize: limit + 1 })
-        .sort({ at: -1, _id: -1 })
+        .sort(newestFirst)
         .toArray();
     if (position !== null && position.at < range.$gte) return [];
     if (position === null || (range.$lt !== undefined && range.$lt <= position.at))
@@ -187,5 +219,7 @@ const fieldsOf = ({ accountId, model }: RequestFilter) => ({
   ...(model !== undefined && { model }),
 });
 
-const compareRows = (one: RequestLogDocument, other: RequestLogDocument): number =>
+const newestFirst = { at: -1, _id: -1 } as const;
+
+const compareRows = (one: RequestKey, other: RequestKey): number =>
   other.at.getTime() - one.at.getTime() || (one._id < other._id ? 1 : -1);

@@ -3,11 +3,12 @@ import type mongoose from 'mongoose';
 import { isIndexConflict, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 
 /**
- * The order of lists for operators, newest first, for each filter. A list without an outcome merges successes and
- * failures, so that neither needs an index without the outcome.
+ * The order of lists, newest first, for each filter of operators and customers. A list without an outcome merges successes
+ * and failures, so that neither needs an index without the outcome.
  */
 export const requestListIndexes = {
   byAccount: { accountId: 1, success: 1, at: -1, _id: -1 },
+  byAccountAndModel: { accountId: 1, model: 1, success: 1, at: -1, _id: -1 },
   byModel: { model: 1, success: 1, at: -1, _id: -1 },
   all: { success: 1, at: -1, _id: -1 },
 } as const;

@@ -6,6 +6,7 @@ import type { ModelSums, TotalSums, RequestSums } from './request-sums.ts';
 import {
   findBuckets,
   findStep,
+  hourWindow,
   modelWindow,
   totalWindow,
   type StatsWindow,
@@ -13,7 +14,17 @@ import {
 
 const recordScript = new LuaScript(
   new URL('./record-request-stats.lua', import.meta.url),
-  ['modelsPrefix', 'totalsPrefix', 'modelsSeconds', 'modelsLifetime', 'totalsSeconds', 'totalsLifetime'],
+  [
+    'modelsPrefix',
+    'hoursPrefix',
+    'totalsPrefix',
+    'modelsSeconds',
+    'modelsLifetime',
+    'hoursSeconds',
+    'hoursLifetime',
+    'totalsSeconds',
+    'totalsLifetime',
+  ],
   { itemNames: ['isTotal', 'field', 'amount'] },
 );
 const clockScript = new LuaScript(new URL('./read-clock.lua', import.meta.url), ['shown']);
@@ -27,6 +38,12 @@ const showScript = new LuaScript(
 export interface PublicStats<T> {
   readonly value: T;
   readonly validForMs: number;
+}
+
+/** The sums of one hour. */
+export interface HourlySums {
+  readonly startMs: number;
+  readonly models: ReadonlyMap<string, ModelSums>;
 }
 
 export interface RequestStatsStoreOptions {
@@ -43,6 +60,8 @@ export class RequestStatsStore {
   readonly #redis: RedisClient;
   readonly #stepMs: number;
   readonly #readTimeMs: () => Promise<number>;
+  /** Hours that have ended, by their buckets. Redis's clock has passed them, so they do not change any more. */
+  #endedHours: ReadonlyMap<number, HourlySums> = new Map();
 
   constructor(redis: RedisClient, options: RequestStatsStoreOptions = {}) {
     this.#redis = redis;
@@ -58,9 +77,12 @@ export class RequestStatsStore {
       this.#redis,
       {
         modelsPrefix: redisKeys.modelStats(''),
+        hoursPrefix: redisKeys.hourlyStats(''),
         totalsPrefix: redisKeys.totalStats(''),
         modelsSeconds: modelWindow.bucketSeconds,
         modelsLifetime: modelWindow.retentionSeconds,
+        hoursSeconds: hourWindow.bucketSeconds,
+        hoursLifetime: hourWindow.retentionSeconds,
         totalsSeconds: totalWindow.bucketSeconds,
         totalsLifetime: totalWindow.retentionSeconds,
       },
@@ -77,6 +99,31 @@ export class RequestStatsStore {
     return { value: parseModelFields(value), validForMs };
   }
 
+  /**
+   * Reads the last 24 hours, oldest first; the current one ends with the current step.
+   * @throws AppError `service_unavailable`
+   */
+  async readHours(): Promise<PublicStats<readonly HourlySums[]>> {
+    return await callRedis(async () => {
+      const nowMs = await this.#readTimeMs();
+      const [current, ...ended] = findBuckets(hourWindow, nowMs);
+      const [{ value: fields, validForMs }, hours] = await Promise.all([
+        this.#showAt(nowMs, redisKeys.shownHour, onlyCurrent(hourWindow), redisKeys.hourlyStats),
+        Promise.all(ended.map((bucket) => this.#readEndedHour(bucket))),
+      ]);
+      this.#endedHours = new Map(ended.map((bucket, i) => [bucket, hours[i]!]));
+      const shown = { startMs: startOf(current!), models: parseModelFields(fields) };
+      return { value: [...hours.toReversed(), shown], validForMs };
+    });
+  }
+
+  async #readEndedHour(bucket: number): Promise<HourlySums> {
+    const known = this.#endedHours.get(bucket);
+    if (known !== undefined) return known;
+    const fields = await this.#redis.hgetall(redisKeys.hourlyStats(bucket));
+    return { startMs: startOf(bucket), models: parseModelFields(Object.entries(fields).flat()) };
+  }
+
   /** @throws AppError `service_unavailable` */
   async readTotals(): Promise<PublicStats<TotalSums>> {
     const { value, validForMs } = await this.#show(redisKeys.shownTotals, totalWindow, redisKeys.totalStats);
@@ -88,14 +135,25 @@ export class RequestStatsStore {
     window: StatsWindow,
     bucketKey: (bucket: number) => string,
   ): Promise<PublicStats<string[]>> {
-    return await callRedis(async () => {
-      const nowMs = await this.#readTimeMs();
-      const { startMs, leftMs } = findStep(this.#stepMs, nowMs);
-      const buckets = findBuckets(window, nowMs).map((bucket) => ({ bucket: bucketKey(bucket) }));
-      // The shown sums expire. Otherwise, if the clock of a new master is behind, they would be shown until it caught up.
-      const values = { shown: shownKey, step: startMs, lifetimeMs: 2 * this.#stepMs };
-      const value = (await showScript.run(this.#redis, values, buckets)) as string[];
-      return { value, validForMs: leftMs };
-    });
+    return await callRedis(async () => this.#showAt(await this.#readTimeMs(), shownKey, window, bucketKey));
+  }
+
+  async #showAt(
+    nowMs: number,
+    shownKey: string,
+    window: StatsWindow,
+    bucketKey: (bucket: number) => string,
+  ): Promise<PublicStats<string[]>> {
+    const { startMs, leftMs } = findStep(this.#stepMs, nowMs);
+    const buckets = findBuckets(window, nowMs).map((bucket) => ({ bucket: bucketKey(bucket) }));
+    // The shown sums expire. Otherwise, if the clock of a new master is behind, they would be shown until it caught up.
+    const values = { shown: shownKey, step: startMs, lifetimeMs: 2 * this.#stepMs };
+    const value = (await showScript.run(this.#redis, values, buckets)) as string[];
+    return { value, validForMs: leftMs };
   }
 }
+
+const onlyCurrent = (window: StatsWindow): StatsWindow => ({ ...window, previousBuckets: 0 });
+
+/** Unix milliseconds. */
+const startOf = (hour: number): number => hour * hourWindow.bucketSeconds * 1_000;

@@ -24,6 +24,13 @@ export const totalWindow: StatsWindow = {
   retentionSeconds: 25 * hour,
 };
 
+/** Per-model stats of each hour: 23 hours and the current one. */
+export const hourWindow: StatsWindow = {
+  bucketSeconds: hour,
+  previousBuckets: 23,
+  retentionSeconds: 25 * hour,
+};
+
 export const totalPeriodHours = 24;
 
 /** The numbers of the buckets in a window, the current one first. */

@@ -25,6 +25,10 @@ export interface UsageEvent {
   readonly cacheReadTokens: number | null;
   readonly cacheWriteTokens: number | null;
   readonly completionTokens: number;
+  /** Part of the completion tokens. Absent if the vendor did not report it, for batches, and in events of release 0.1. */
+  readonly reasoningTokens?: number;
+  /** From admission to the first output of a streamed chat. Absent for everything else, and in events of release 0.1. */
+  readonly firstTokenMs?: number;
   /** Whether the usage is our own estimate, because the vendor reported none. */
   readonly counted: boolean;
   readonly images: number;
@@ -302,6 +306,8 @@ const usageChecks = listChecks<UsageDetails>({
   cacheReadTokens: optional(isCount),
   cacheWriteTokens: optional(isCount),
   completionTokens: isCount,
+  reasoningTokens: optional(isCount),
+  firstTokenMs: optional(isNumber),
   counted: optional(isFlag),
   images: optional(isCount),
   imageQuality: optional(isText),

@@ -8,7 +8,8 @@ import { chatExample, chatStreamExample } from '../../shared/contract/chat-examp
 import { embeddingExample } from '../../shared/contract/embedding-example.ts';
 import type { OperationExample } from '../../shared/contract/operation.ts';
 import { operations } from '../../api/contract/operations.ts';
-import type { RequestLogPage, Stats, UserBalance } from '../../api/contract/users.ts';
+import type { RequestLogPage } from '../../api/contract/request-logs.ts';
+import type { Stats, UserBalance } from '../../api/contract/users.ts';
 import {
   profileExample,
   redeemExample,

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
-import type { RefillLogPage, RequestLogPage, Stats } from '../../api/contract/users.ts';
+import type { RequestLogPage } from '../../api/contract/request-logs.ts';
+import type { RefillLogPage, Stats } from '../../api/contract/users.ts';
 import {
   logLifetimeSeconds,
   type DailyStatDocument,
@@ -98,6 +99,13 @@ test('a request is logged with every field, matching its response', async (t) =>
     total_pages: 1,
     page: 1,
     page_size: 300,
+    totals: {
+      requests: 1,
+      prompt_tokens: usage['prompt_tokens']!,
+      completion_tokens: usage['completion_tokens']!,
+      cost: usage['cost_request']!,
+    },
+    has_exact_total: true,
     items: [
       {
         created_at: row.at.toISOString(),
@@ -110,8 +118,18 @@ test('a request is logged with every field, matching its response', async (t) =>
         prompt_tokens: usage['prompt_tokens']!,
         cache_read_tokens: row.cacheReadTokens,
         completion_tokens: usage['completion_tokens']!,
+        reasoning_tokens: 0,
         total_time: usage['total_time']!,
+        first_token_seconds: null,
         cost_request: usage['cost_request']!,
+        rates: { prompt: 7, cached_prompt: 7, cache_write: 7, completion: 13 },
+        quantities: {
+          prompt: usage['prompt_tokens']!,
+          cached_prompt: 0,
+          cache_write: 0,
+          completion: usage['completion_tokens']!,
+        },
+        shortfall: 0,
         free_requests: false,
         is_free_request: false,
         estimated: false,
@@ -186,7 +204,10 @@ test('rows older than 72 hours are never shown, whether or not MongoDB has remov
   const expiredAt = new Date(Date.now() - logLifetimeSeconds * 1_000 - 1_000);
   const liveAt = new Date(Date.now() - logLifetimeSeconds * 1_000 + hourMs);
   // MongoDB may delete the expired rows at any time, and the pages must be the same before and after.
-  await insertRows(id, 650, (i) => ({ at: liveAt, settledAt: i < 200 ? expiredAt : liveAt }));
+  await insertRows(id, 650, (i) => {
+    const at = i < 200 ? expiredAt : liveAt;
+    return { at, settledAt: at };
+  });
   const read = async (page: number) =>
     (await get<RequestLogPage>(apiKey, `/users/request_logs?page=${page}`)).body;
   const before = [await read(1), await read(2), await read(3)];

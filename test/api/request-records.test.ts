@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { AdminRequest, AdminSpend } from '../../shared/contract/admin-requests.ts';
-import type { RequestLogPage } from '../../api/contract/users.ts';
+import type { RequestLogPage } from '../../api/contract/request-logs.ts';
 import { readAdmin, runAdmin } from '../support/admin.ts';
 import { callApi } from '../support/call-api.ts';
 import { findRow } from '../support/observe.ts';

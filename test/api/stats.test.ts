@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import type { ModelStatus } from '../../shared/contract/models.ts';
+import type { ModelHistories, ModelHour, ModelStatus } from '../../shared/contract/models.ts';
 import type { LogsSummary } from '../../shared/contract/system.ts';
 import { publishInvalidation } from '../../shared/platform/redis/invalidation-channel.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
@@ -231,9 +231,33 @@ test('all servers show the same statistics until the step ends, but a model that
   }
 });
 
+test('the history has 24 hours of each listed model; without requests, only their number is known', async (t) => {
+  const vendor = await useVendor(t);
+  const catalog = catalogOf(vendor);
+  const stack = await useStack(t, { catalog, workers: [], api: { statsStepMs: shortStepMs } });
+  await record(stack, 'lab/chat:1', 3, 1);
+  await record(stack, 'pictures', 1, 0);
+  await record(stack, 'no-longer-there', 1, 0);
+  const history = await read<ModelHistories>(stack.url, '/v1/models/history');
+  t.deepEqual(Object.keys(history), ['lab/chat:1', 'failing', 'refusing', 'dripping', 'vectors', 'pictures']);
+  for (const hours of Object.values(history)) {
+    t.is(hours.length, 24);
+    t.regex(hours[0]!.hour, /:00:00\.000Z$/);
+    for (const [i, { hour }] of hours.entries())
+      if (i > 0) t.is(Date.parse(hour) - Date.parse(hours[i - 1]!.hour), 3_600_000);
+  }
+  // The hour may end in between.
+  const sum = (id: string) => history[id]!.filter(({ requests }) => requests > 0);
+  const [{ hour: _, ...chat }, ...more] = sum('lab/chat:1') as [ModelHour, ...ModelHour[]];
+  t.deepEqual([chat, more], [{ requests: 4, success_rate: 75, tps: 20, art: 0.2 }, []]);
+  t.like(sum('pictures')[0], { requests: 1, success_rate: 100, tps: null, art: 0.2 });
+  const { hour: __, ...quiet } = history['vectors']![23]!;
+  t.deepEqual(quiet, { requests: 0, success_rate: null, tps: null, art: null });
+});
+
 test('caches may store the statistics for the rest of the step', async (t) => {
   const stack = await useStack(t, { workers: [] });
-  for (const path of ['/v1/models/status', '/v1/logs/summary']) {
+  for (const path of ['/v1/models/status', '/v1/models/history', '/v1/logs/summary']) {
     const response = await fetch(`${stack.url}${path}`);
     t.is(response.status, 200);
     const [, seconds] = /^public, max-age=(\d+)$/.exec(response.headers.get('cache-control') ?? '') ?? [];
@@ -255,7 +279,7 @@ testWithOwnStore('Redis')(
     await stack.killRedis();
     t.deepEqual(await readStatuses(stack.url), statuses);
     t.deepEqual(await readSummary(stack.url), summary);
-    for (const path of ['/v1/models/status', '/v1/logs/summary']) {
+    for (const path of ['/v1/models/status', '/v1/models/history', '/v1/logs/summary']) {
       const response = await fetch(`${other.url}${path}`);
       t.is(response.status, 503);
       t.true(Number(response.headers.get('retry-after')) > 0);

@@ -18,6 +18,8 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
     cacheReadTokens: event.cacheReadTokens,
     cacheWriteTokens: event.cacheWriteTokens,
     completionTokens: event.completionTokens,
+    ...(event.reasoningTokens !== undefined && { reasoningTokens: event.reasoningTokens }),
+    ...(event.firstTokenMs !== undefined && { firstTokenMs: event.firstTokenMs }),
     counted: event.counted,
     images: event.images,
     imageQuality: event.imageQuality,

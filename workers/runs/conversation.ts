@@ -62,6 +62,8 @@ export class Conversation {
   #hasUnsentUsage = false;
   #hasOutput = false;
   #hasReachedModel = false;
+  /** When the first output was sent to a caller that reads a stream; Unix milliseconds. */
+  #firstSentAtMs: number | null = null;
   readonly #meter: ChatMeter;
   #ending: CallEnding = 'broken';
 
@@ -97,6 +99,14 @@ export class Conversation {
 
   get reachedModel(): boolean {
     return this.#hasReachedModel;
+  }
+
+  /** Milliseconds from admission to the first output of a stream; null if there was none. */
+  get firstTokenMs(): number | null {
+    // The clocks of two machines may differ.
+    return this.#firstSentAtMs === null
+      ? null
+      : Math.max(0, this.#firstSentAtMs - this.#job.request.admittedAtMs);
   }
 
   /**
@@ -332,6 +342,7 @@ export class Conversation {
     // If this worker dies, the request is settled from the counts in its last frame. So a frame with new counts is sent
     // even if it has no text, except after the end, when the result follows.
     if (this.#unsent === '' && (this.#finished || !this.#hasUnsentUsage)) return;
+    if (this.#hasOutput) this.#firstSentAtMs ??= Date.now();
     this.#run.reply.delta(this.#unsent, this.#meter.completionTokens);
     this.#unsent = '';
     this.#hasUnsentUsage = false;

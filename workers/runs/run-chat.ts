@@ -50,7 +50,8 @@ async function runWithMemory(
   const outcome = {
     usage: toUsage(metered),
     counted: metered.counted,
-    reasoningTokens: metered.reasoningTokens ?? 0,
+    ...(metered.reasoningTokens !== null && { reasoningTokens: metered.reasoningTokens }),
+    ...(conversation.firstTokenMs !== null && { firstTokenMs: conversation.firstTokenMs }),
     error: failure,
     reason,
     charged: conversation.isCharged,

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { AdminRequest, AdminSpend, requestOutcomes } from '../../../shared/contract/admin-requests.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
+import { timeBound } from '../time-bound.ts';
 import { pageQuery } from './fields.ts';
 
 const accountId = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';
@@ -51,9 +52,6 @@ const filter = {
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Only of this model.' })),
 };
 
-const bound = (description: string) =>
-  Type.Optional(Type.String({ minLength: 10, maxLength: 40, description }));
-
 export const listAdminRequests = defineOperation({
   operationId: 'listAdminRequests',
   tag: 'Admin',
@@ -69,8 +67,8 @@ export const listAdminRequests = defineOperation({
   query: Type.Object({
     ...filter,
     outcome: Type.Optional(StringEnum(requestOutcomes)),
-    since: bound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included. Of the admission.'),
-    until: bound('A time, which is not included, or a day, which is.'),
+    since: timeBound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included. Of the admission.'),
+    until: timeBound('A time, which is not included, or a day, which is.'),
     ...pageQuery,
   }),
   response: Type.Object({

@@ -1,5 +1,5 @@
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
-import { addDays, readBound, toDay } from '../../../shared/ledger/days.ts';
+import { addDays, toDay } from '../../../shared/ledger/days.ts';
 import { presentExpiredRequest, presentRequest } from '../../../shared/ledger/present-request.ts';
 import { writeSpendCsv, writeSpendJson } from '../../../shared/ledger/present-spend.ts';
 import {
@@ -10,15 +10,16 @@ import {
 import { defaultSpendDays, maxSpendDays, type SpendDimension } from '../../../shared/ledger/sum-spend.ts';
 import { operations } from '../../contract/operations.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
+import { csvType, prefersCsv } from '../../responses/prefers-csv.ts';
 import { sendText } from '../../responses/send-text.ts';
+import { readPeriodBounds } from '../read-period-bounds.ts';
 import { defineAdminEndpoint } from './define-admin-endpoint.ts';
 
 export const listAdminRequests = defineAdminEndpoint(
   operations.listAdminRequests,
   (services) => async (context) => {
     const { account: accountId, model, outcome, limit, after, ...bounds } = context.state.query;
-    const since = readTime(bounds.since, 'since');
-    const until = readTime(bounds.until, 'until');
+    const { since, until } = readPeriodBounds(bounds);
     const store = new RequestListStore(services.ledger);
     const filter = { accountId, model, outcome, since, until };
     return await readFromDatabase(services, context, 'list', async () => {
@@ -37,16 +38,6 @@ export const listAdminRequests = defineAdminEndpoint(
     });
   },
 );
-
-function readTime(text: string | undefined, name: 'since' | 'until'): Date | undefined {
-  if (text === undefined) return undefined;
-  const time = readBound(text, name);
-  if (time !== null) return time;
-  throw invalidField(
-    ['query', name],
-    'must be a day, such as 2026-11-30, or a time, such as 2026-11-30T12:00:00Z',
-  );
-}
 
 export const getAdminRequest = defineAdminEndpoint(
   operations.getAdminRequest,
@@ -78,9 +69,9 @@ export const getSpend = defineAdminEndpoint(operations.getSpend, (services) => a
   const pages = services.ledger.spend.readPages({ accountId, model, since, until }, dimensions, (read) =>
     readFromDatabase(services, context, 'list', read),
   );
-  const isCsv = context.accepts('application/json', 'text/csv') === 'text/csv';
+  const isCsv = prefersCsv(context);
   await sendText(context, {
-    type: isCsv ? 'text/csv; charset=utf-8' : 'application/json',
+    type: isCsv ? csvType : 'application/json',
     pieces: isCsv ? writeSpendCsv(pages, dimensions) : writeSpendJson(pages),
   });
   return null;

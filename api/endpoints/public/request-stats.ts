@@ -3,7 +3,7 @@ import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
 import { sendPrepared } from '../../responses/send-prepared.ts';
-import type { ModelStatus, ModelType } from '../../../shared/contract/models.ts';
+import type { ModelHour, ModelStatus, ModelType } from '../../../shared/contract/models.ts';
 import { apiVersion, type LogsSummary } from '../../../shared/contract/system.ts';
 import { chooseStatusMessage, toAverageSeconds, toSuccessRate, toTokensPerSecond } from './rates.ts';
 import { noModelSums, type ModelSums, type TotalSums } from '../../../shared/ledger/request-sums.ts';
@@ -29,6 +29,30 @@ export const getModelsStatus = defineEndpoint(
   },
 );
 
+/** The models that the list of models shows. */
+export const getModelsHistory = defineEndpoint(
+  operations.getModelsHistory,
+  [beginInTurns],
+  ({ catalog, hourlyStats }) => {
+    const bodies = new PreparedBodies();
+    return async (context) => {
+      const { value: hours, validForMs } = await hourlyStats.get();
+      const body = bodies.get([hours, ...catalog.state], '', () => {
+        const visible = catalog.current.models.filter(({ routes }) => routes.length > 0);
+        return PreparedBody.ofJson(
+          Object.fromEntries(
+            visible.map(({ id, type }) => [
+              id,
+              hours.map(({ startMs, models }) => presentHour(startMs, type, models.get(id))),
+            ]),
+          ),
+        );
+      });
+      await sendPrepared(context, body, cacheUntilChange(validForMs));
+    };
+  },
+);
+
 export const getLogsSummary = defineEndpoint(operations.getLogsSummary, [beginInTurns], ({ totalStats }) => {
   const bodies = new PreparedBodies();
   return async (context) => {
@@ -43,6 +67,17 @@ function presentModelStatus(type: ModelType, active: boolean, sums: ModelSums = 
     message: active ? chooseStatusMessage(sums) : 'Disabled',
     success_rate: toSuccessRate(sums),
     ...(type === 'image' ? {} : { tps: toTokensPerSecond(type, sums) }),
+    art: toAverageSeconds(sums),
+  };
+}
+
+function presentHour(startMs: number, type: ModelType, sums: ModelSums = noModelSums): ModelHour {
+  const requests = sums.succeeded + sums.failed;
+  return {
+    hour: new Date(startMs).toISOString(),
+    requests,
+    success_rate: requests === 0 ? null : toSuccessRate(sums),
+    tps: type === 'image' ? null : toTokensPerSecond(type, sums),
     art: toAverageSeconds(sums),
   };
 }

@@ -1,13 +1,7 @@
 // decisions 0012, 0015
-import { nextReadTurn } from '../../../shared/fairness/work-turns.ts';
 import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { callMongo, type FindCursor } from '../../../shared/platform/storage/mongo-client.ts';
-import {
-  logLifetimeSeconds,
-  type DailyStatDocument,
-  type LedgerStore,
-  type RequestLogDocument,
-} from '../../../shared/ledger/ledger-store.ts';
+import { callMongo } from '../../../shared/platform/storage/mongo-client.ts';
+import type { DailyStatDocument, LedgerStore } from '../../../shared/ledger/ledger-store.ts';
 import { toRefillLog, type RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
 import { countOrdinals, findPage } from './ordinal-page.ts';
 import { findRecentRefills } from './recent-refills-script.ts';
@@ -19,6 +13,11 @@ export interface HistoryPage<T> {
   readonly rows: readonly T[];
 }
 
+/** The sums of a day, or of a day and a model. */
+export type DayStat = Omit<DailyStatDocument, '_id' | 'accountId' | 'appliedMs' | 'appliedSeq'> & {
+  readonly model?: string;
+};
+
 const maxReads = 3;
 /** MongoDB aborts a read that takes longer and frees its slot. Every read here returns few rows and uses an index. */
 const limits = { maxTimeMS: 5_000 };
@@ -27,7 +26,7 @@ const limits = { maxTimeMS: 5_000 };
 const inOneRoundTrip = (rows: number) => ({ ...limits, limit: rows, batchSize: rows + 1 });
 
 /**
- * The part of the ledger that an account's owner may read. Rows are paged by their ordinals, so the last page of a
+ * The refills and the days of an account, for its owner. Refills are paged by their ordinals, so the last page of a
  * million rows takes no longer than the first: no rows are counted or skipped.
  */
 export class HistoryStore {
@@ -37,44 +36,6 @@ export class HistoryStore {
   constructor(ledger: LedgerStore, redis: RedisClient) {
     this.#ledger = ledger;
     this.#redis = redis;
-  }
-
-  /**
-   * Requests settled within the last 72 hours, exact to the millisecond. Rows are kept longer, for operators. Numbers are
-   * given in the order of settlement, so the first and the last one are found by an index of the time.
-   */
-  async readRequestLog(
-    accountId: string,
-    page: number,
-    pageSize: number,
-    signal?: AbortSignal,
-  ): Promise<HistoryPage<RequestLogDocument>> {
-    const { logs } = this.#ledger;
-    const live = { accountId, settledAt: { $gt: new Date(Date.now() - logLifetimeSeconds * 1_000) } };
-    return await callMongo(async () => {
-      const [newest, oldest] = await Promise.all([
-        logs.findOne(live, { ...limits, sort: { settledAt: -1, ordinal: -1 }, projection: { ordinal: 1 } }),
-        logs.findOne(live, { ...limits, sort: { settledAt: 1, ordinal: 1 }, projection: { ordinal: 1 } }),
-      ]);
-      signal?.throwIfAborted();
-      const span =
-        newest === null || oldest === null ? null : { newest: newest.ordinal, oldest: oldest.ordinal };
-      const pageSpan = findPage(span, page, pageSize);
-      const rows =
-        pageSpan === null
-          ? []
-          : await readAll(
-              logs.find(
-                { accountId, ordinal: { $gte: pageSpan.oldest, $lte: pageSpan.newest } },
-                inOneRoundTrip(pageSize),
-              ),
-              accountId,
-              signal,
-            );
-      // Rows are numbered in the order of settlement, but shown by request time.
-      rows.sort((a, b) => b.at.getTime() - a.at.getTime() || b.ordinal - a.ordinal);
-      return { totalCount: countOrdinals(span), rows };
-    });
   }
 
   /**
@@ -131,7 +92,7 @@ export class HistoryStore {
   }
 
   /** The days with requests from the first to the last day, oldest first; days as YYYY-MM-DD, in UTC. */
-  async readDays(accountId: string, firstDay: string, lastDay: string): Promise<DailyStatDocument[]> {
+  async readDays(accountId: string, firstDay: string, lastDay: string): Promise<DayStat[]> {
     const days = await callMongo(() =>
       this.#ledger.stats
         .find({ accountId, day: { $gte: firstDay, $lte: lastDay } }, limits)
@@ -147,29 +108,18 @@ export class HistoryStore {
       freeRequests: toNumber(day.freeRequests),
     }));
   }
-}
 
-/** The driver takes about a millisecond to decode this many rows. */
-const rowsPerTurn = 50;
-
-/** Reads all rows, a few in each of the account's turns on the event loop. Throws once the signal is aborted. */
-async function readAll<T>(
-  cursor: FindCursor<T>,
-  accountId: string,
-  signal: AbortSignal | undefined,
-): Promise<T[]> {
-  const rows: T[] = [];
-  try {
-    while (await cursor.hasNext()) {
-      rows.push(...cursor.readBufferedDocuments(rowsPerTurn));
-      await nextReadTurn(accountId);
-      signal?.throwIfAborted();
-    }
-    return rows;
-  } finally {
-    await cursor.close();
+  /** The same days, by model. */
+  async readModelDays(accountId: string, firstDay: string, lastDay: string): Promise<DayStat[]> {
+    const days: DayStat[] = [];
+    const filter = { accountId, since: firstDay, until: lastDay };
+    for await (const { day, model, ...sums } of this.#ledger.spend.read(filter, byModelAndDay))
+      if (sums.requests > 0) days.push({ ...sums, day: day!, model: model! });
+    return days;
   }
 }
+
+const byModelAndDay = new Set(['model', 'day'] as const);
 
 /** Incrementing past 32 bits turns a count into an int64 in MongoDB, which is read as a bigint. */
 function toNumber(count: number | bigint): number {

@@ -1,16 +1,23 @@
 import type { HotAccount } from '../../../shared/accounts/hot-account-store.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
-import type { RefillLogQuery, RequestLogQuery, StatsQuery } from '../../contract/users.ts';
+import { maxCsvRows, type RequestLogQuery } from '../../contract/request-logs.ts';
+import type { RefillLogQuery, StatsQuery } from '../../contract/users.ts';
 import { acquireResponseMemory } from '../../requests/replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { authenticateAccount } from '../../account-area/steps/authenticate-account.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
-import { presentStats, writeRefillLogs, writeRequestLogs } from './present-history.ts';
+import { presentStats, writeRefillLogs } from './present-history.ts';
+import { writeRequestLogs, writeRequestLogsCsv } from './present-request-log.ts';
+import type { RequestLogFilter } from './request-log-store.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import { encodePieces, readerOf, readFromDatabase, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { openAccount } from './open-account.ts';
+import { csvType, prefersCsv } from '../../responses/prefers-csv.ts';
 import { sendBody } from '../../responses/send-body.ts';
+import { sendText } from '../../responses/send-text.ts';
+import { readPeriodBounds } from '../read-period-bounds.ts';
 import { readPeriod } from './stats-period.ts';
 import { openLinkedAccount } from '../../account-area/endpoints/linked-account.ts';
 import { readAsUser } from '../../account-area/endpoints/steps.ts';
@@ -29,12 +36,57 @@ const createListRequestLogs =
   (services: Services) =>
   async (context: C & WithQuery<RequestLogQuery>): Promise<void> => {
     const { page } = context.state.query;
+    const filter = readFilter(services, context.state.query);
+    if (prefersCsv(context)) {
+      await sendRequestLogs(services, context, () => open(services, context), filter);
+      return;
+    }
     await respondInTurn(services, context, {
       open: () => open(services, context),
-      read: ({ id }, signal) => services.history.readRequestLog(id, page, requestLogPageSize, signal),
+      read: ({ id: accountId }, signal) =>
+        services.requestLog.readPage({ accountId, signal }, filter, page, requestLogPageSize),
       write: (found) => writeRequestLogs(found, page, requestLogPageSize),
     });
   };
+
+/** @throws AppError `validation_failed` */
+function readFilter(
+  { catalog }: Services,
+  { model, outcome, request_id: requestId, ...bounds }: RequestLogQuery,
+): RequestLogFilter {
+  const { since, until } = readPeriodBounds(bounds);
+  // Rows have the id of the model, whichever of its ids was sent.
+  return { model: model && (catalog.find(model)?.id ?? model), outcome, since, until, requestId };
+}
+
+/**
+ * Sends all requests of a filter as a CSV file, a page at a time, as the client reads it.
+ * @throws AppError `validation_failed` if there are too many
+ */
+async function sendRequestLogs(
+  services: Services,
+  context: ApiContext,
+  open: () => Promise<HotAccount>,
+  filter: RequestLogFilter,
+): Promise<void> {
+  const { requestLog } = services;
+  const { signal } = context.state;
+  const { accountId, count } = await readFromDatabase(services, context, 'list', async () => {
+    const { id } = await open();
+    const found = await requestLog.count({ accountId: id, signal }, filter, maxCsvRows + 1);
+    return { accountId: id, count: found };
+  });
+  if (count > maxCsvRows)
+    throw invalidField(
+      ['query', 'since'],
+      `must be later, or until earlier: more than ${maxCsvRows} requests match, which is too many for a file`,
+    );
+  const pages = requestLog.readPages({ accountId, signal }, filter, requestLogPageSize, (read) =>
+    readFromDatabase(services, context, 'list', read),
+  );
+  context.attachment('requests.csv');
+  await sendText(context, { type: csvType, pieces: writeRequestLogsCsv(pages) });
+}
 
 export const listRequestLogs = defineEndpoint(
   operations.listRequestLogs,
@@ -79,7 +131,10 @@ const createGetStats =
     const period = readPeriod(context.state.query, new Date());
     await respondInTurn(services, context, {
       open: () => open(services, context),
-      read: ({ id }) => services.history.readDays(id, period.start, period.end),
+      read: ({ id }) =>
+        context.state.query.by === 'model'
+          ? services.history.readModelDays(id, period.start, period.end)
+          : services.history.readDays(id, period.start, period.end),
       write: (days) => [JSON.stringify(presentStats(period, days))],
     });
   };

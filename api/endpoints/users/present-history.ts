@@ -1,41 +1,14 @@
-import type { DailyStat, RefillLog, RequestLog, Stats } from '../../contract/users.ts';
-import type { HistoryPage } from './history-store.ts';
-import type { DailyStatDocument, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import type { DailyStat, RefillLog, Stats } from '../../contract/users.ts';
+import type { DayStat, HistoryPage } from './history-store.ts';
 import type { RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
 import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
-
-export const writeRequestLogs = (
-  { totalCount, rows }: HistoryPage<RequestLogDocument>,
-  page: number,
-  pageSize: number,
-): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRequestLog);
 
 export const writeRefillLogs = (
   { totalCount, rows }: HistoryPage<RefillLogDocument>,
   page: number,
   pageSize: number,
 ): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRefillLog);
-
-function presentRequestLog(row: RequestLogDocument): RequestLog {
-  return {
-    created_at: row.at.toISOString(),
-    success: row.success,
-    response_code: row.responseCode,
-    request_id: row._id,
-    details: row.success ? row.details : `${row.errorCode ?? 'internal_error'}: ${row.details ?? ''}`,
-    user_ip: row.userIp,
-    model_name: row.model,
-    prompt_tokens: row.promptTokens,
-    cache_read_tokens: row.cacheReadTokens,
-    completion_tokens: row.completionTokens,
-    total_time: row.durationMs / 1_000,
-    cost_request: toRubNumber(row.costNano),
-    free_requests: row.free,
-    is_free_request: row.free,
-    estimated: row.counted,
-  };
-}
 
 const refillSources: Readonly<Record<NonNullable<RefillLogDocument['source']>, RefillLog['source']>> = {
   code: 'code',
@@ -59,7 +32,7 @@ function presentRefillLog(row: RefillLogDocument): RefillLog {
 /** @param days oldest first */
 export function presentStats(
   period: { readonly start: string; readonly end: string },
-  days: readonly DailyStatDocument[],
+  days: readonly DayStat[],
 ): Stats {
   const daily = days.map(presentDay);
   const sum = (of: (day: DailyStat) => number): number => daily.reduce((total, day) => total + of(day), 0);
@@ -75,7 +48,7 @@ export function presentStats(
   };
 }
 
-function presentDay(day: DailyStatDocument): DailyStat {
+function presentDay(day: DayStat): DailyStat {
   return {
     stat_date: day.day,
     request_count: day.requests,
@@ -84,5 +57,6 @@ function presentDay(day: DailyStatDocument): DailyStat {
     completion_tokens: day.completionTokens,
     cost_request: toRubNumber(day.costNano),
     free_requests: day.freeRequests,
+    ...(day.model !== undefined && { model_name: day.model }),
   };
 }

@@ -1,6 +1,7 @@
 import type { Pricing } from '../../../shared/contract/models.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import { unknownModel } from '../../../shared/ledger/usage-event.ts';
+import { isUncharged, usageOfRow } from '../../../shared/ledger/usage-of-row.ts';
 import { computeCost } from '../../../shared/catalog/cost.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
 import type { Difference } from './check-account.ts';
@@ -17,22 +18,9 @@ export function checkCost(row: RequestLogDocument, pricing: Pricing | null): Dif
     const version = `${row.model} ${row.priceVersion}`;
     return { ...common, check: 'the price is stored', expected: version, found: 'none' };
   }
-  const isUncharged = !row.success && row.costNano === 0n && row.shortfallNano === 0n;
-  const expected = row.free || isUncharged ? 0n : computeCost(pricing, toUsage(row));
+  const expected = row.free || isUncharged(row) ? 0n : computeCost(pricing, usageOfRow(row));
   const found = row.costNano + row.shortfallNano;
   if (found === expected) return null;
   const check = 'cost follows from price and usage';
   return { ...common, check, expected: formatRub(expected), found: formatRub(found) };
 }
-
-const toUsage = (row: RequestLogDocument) => ({
-  promptTokens: row.promptTokens,
-  cacheReadTokens: row.cacheReadTokens ?? 0,
-  cacheWriteTokens: row.cacheWriteTokens ?? 0,
-  completionTokens: row.completionTokens,
-  images: row.images,
-  imageQuality: row.imageQuality,
-  imageSize: row.imageSize,
-  durationMs: row.billedMs,
-  characters: row.characters,
-});

@@ -317,6 +317,10 @@ export const redisKeys = {
    * Hash: stat → its sum over ten minutes of settled requests of all models; 25 hours. The key ends with the bucket.
    */
   totalStats: (bucket: number | '') => `mg:{traffic}:totals:${bucket}`,
+  /** Hash: `stat:model` → its sum over an hour of settled requests; 25 hours. The key ends with the bucket. */
+  hourlyStats: (bucket: number | '') => `mg:{traffic}:hours:${bucket}`,
+  /** Hash: `stat:model` → the sum of the current hour that is shown, and the clock `step` it belongs to; two steps. */
+  shownHour: 'mg:{traffic}:shown-hour',
   /** Hash: `stat:model` → the sum currently shown, and the clock `step` it belongs to; two steps. */
   shownModels: 'mg:{traffic}:shown-models',
   /** Hash: stat → the sum currently shown, and the clock `step` it belongs to; two steps. */

@@ -15,8 +15,10 @@ import { releaseReservation, runSettlement, type SettledError, type Settlement }
 
 export interface RequestOutcome {
   readonly usage: Usage;
-  /** Part of the completion tokens. */
+  /** Part of the completion tokens; absent if the vendor did not report it. */
   readonly reasoningTokens?: number;
+  /** From admission to the first output of a streamed chat; absent for everything else. */
+  readonly firstTokenMs?: number;
   /** Whether the usage is our own estimate, because the vendor reported none. */
   readonly counted: boolean;
   /** Null on success. */
@@ -120,6 +122,7 @@ async function settle(
 ): Promise<FinishedRequest> {
   const { redis, ledger, hotAccounts, requestStats, prices } = deps;
   const { usage, error, charged, calls = [], vendorCostNano = null } = outcome;
+  const { reasoningTokens, firstTokenMs } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
     await settleThroughOutage(deps, () => releaseReservation(redis, request, error));
@@ -141,6 +144,8 @@ async function settle(
     cacheReadTokens: usage.cacheReadTokens,
     cacheWriteTokens: usage.cacheWriteTokens,
     completionTokens: usage.completionTokens,
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
+    ...(firstTokenMs !== undefined && { firstTokenMs }),
     counted: outcome.counted,
     images: usage.images,
     imageQuality: usage.imageQuality,
@@ -166,8 +171,8 @@ async function settle(
   if (settlement.outcome === 'settled') {
     requestStats.note(event);
     const { costNano, free } = settlement;
-    const { reasoningTokens = 0 } = outcome;
-    deps.usageMetrics?.note({ model: request.model, usage, reasoningTokens, costNano });
+    const { model } = request;
+    deps.usageMetrics?.note({ model, usage, reasoningTokens: reasoningTokens ?? 0, costNano });
     return { receipt: { costNano, free, durationMs }, isSettled: true };
   }
   // Another attempt owns the job, or the job has ended. This attempt's result is discarded.

@@ -1,7 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { maxUnknownCodes } from '../../../api/endpoints/redeem-code.ts';
 import { RefillCodeStore } from '../../../shared/accounts/refill-code-store.ts';
-import type { RefillLogPage, RequestLogPage } from '../../../api/contract/users.ts';
+import type { RequestLogPage } from '../../../api/contract/request-logs.ts';
+import type { RefillLogPage } from '../../../api/contract/users.ts';
 import type { RedeemedRefillCode } from '../../../api/contract/web-accounts.ts';
 import { formatRub } from '../../../shared/encoding/money.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';

@@ -1,4 +1,4 @@
-import type { RequestLogPage } from '../../../api/contract/users.ts';
+import type { RequestLogPage } from '../../../api/contract/request-logs.ts';
 import { postJson } from '../../support/post-json.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { Target } from './target.ts';

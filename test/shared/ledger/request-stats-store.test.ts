@@ -46,6 +46,7 @@ test.serial("recorded sums are added to the bucket of Redis's own time, and expi
   const after = await readSeconds();
   for (const [toKey, seconds, retentionSeconds] of [
     [redisKeys.modelStats, 300, 2_400],
+    [redisKeys.hourlyStats, 3_600, 90_000],
     [redisKeys.totalStats, 600, 90_000],
   ] as const) {
     const [key, ...more] = await redis.keys(`${toKey('')}*`);
@@ -107,6 +108,34 @@ test.serial(
     t.deepEqual((await one.readTotals()).value, next.value);
   },
 );
+
+test.serial('each of 24 hours has its own sums, and the current one changes with the step', async (t) => {
+  const current = 500_000;
+  let nowMs = current * 3_600_000 + 60_000;
+  const add = async (hour: number, count: number): Promise<void> => {
+    await redis.hincrby(redisKeys.hourlyStats(hour), 'succeeded:a:b', count);
+  };
+  for (const hour of [current + 1, current, current - 5, current - 23, current - 24]) await add(hour, 3);
+  const options = { readTimeMs: async () => nowMs };
+  const [one, other] = [new RequestStatsStore(redis, options), new RequestStatsStore(redis, options)];
+  const readCounts = async (store: RequestStatsStore): Promise<(number | undefined)[]> =>
+    (await store.readHours()).value.map(({ models }) => models.get('a:b')?.succeeded);
+  const expected = Array.from<number | undefined>({ length: 24 });
+  expected[0] = expected[18] = expected[23] = 3;
+  t.deepEqual(await readCounts(one), expected);
+  const { value } = await one.readHours();
+  t.deepEqual(
+    value.map(({ startMs }) => startMs),
+    Array.from({ length: 24 }, (_, i) => (current - 23 + i) * 3_600_000),
+  );
+  await add(current, 1);
+  t.deepEqual(await readCounts(other), expected);
+  nowMs += 30_000;
+  expected[23] = 4;
+  t.deepEqual(await readCounts(one), expected);
+  nowMs += 3_600_000;
+  t.deepEqual(await readCounts(one), [...expected.slice(1), 3]);
+});
 
 test.serial('sums that a double formats inexactly are still stored exactly', async (t) => {
   const store = new RequestStatsStore(redis);

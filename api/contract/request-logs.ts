@@ -1,0 +1,175 @@
+import Type, { type Static } from 'typebox';
+import { requestOutcomes } from '../../shared/contract/admin-requests.ts';
+import { Nullable, Page, PageOf, StringEnum } from '../../shared/contract/fields.ts';
+import { defineOperation } from '../../shared/contract/operation.ts';
+import { timeBound } from './time-bound.ts';
+import { requestLogsCsvExample, requestLogsExample } from './users-examples.ts';
+
+/** A file with more rows is refused, so that none is cut off silently. */
+export const maxCsvRows = 100_000;
+
+const price = (what: string) => Type.Number({ description: `Per ${what}.` });
+const amount = (what: string) => Type.Number({ description: what });
+
+export const RequestRates = Type.Partial(
+  Type.Object({
+    prompt: price('million prompt tokens that are in none of the next two'),
+    cached_prompt: price('million prompt tokens that were read from a cache'),
+    cache_write: price('million prompt tokens that were written to a cache'),
+    completion: price('million completion tokens, with those of reasoning'),
+    image: price('image, of the quality and size that were requested'),
+    second: price('second of the vendor’s processing time'),
+    characters: price('million characters'),
+    request: price('request'),
+  }),
+  {
+    title: 'RequestRates',
+    description:
+      'The prices that the request was charged by, in roubles, whatever the model costs today. Those that do not apply are ' +
+      'absent. Null if nothing was charged because the request failed, for batches, whose lines are charged one by one, and ' +
+      'if the prices are not known.',
+  },
+);
+export type RequestRates = Static<typeof RequestRates>;
+
+export const RequestQuantities = Type.Partial(
+  Type.Object({
+    prompt: amount('Prompt tokens that are in none of the next two.'),
+    cached_prompt: amount('Prompt tokens that were read from a cache.'),
+    cache_write: amount('Prompt tokens that were written to a cache.'),
+    completion: amount('Completion tokens, with those of reasoning.'),
+    image: amount('Images.'),
+    second: amount('Seconds of the vendor’s processing time.'),
+    characters: amount('Characters.'),
+    request: amount('1.'),
+  }),
+  {
+    title: 'RequestQuantities',
+    description:
+      'What each rate was charged for. The sum of rate × quantity, divided by a million for tokens and characters and rounded ' +
+      'half up to nine decimal places, is `cost_request` plus `shortfall`. A free request costs nothing instead. Null if ' +
+      '`rates` is.',
+  },
+);
+export type RequestQuantities = Static<typeof RequestQuantities>;
+
+export const RequestLog = Type.Object(
+  {
+    created_at: Type.String({ format: 'date-time', description: 'When the request was received, in UTC.' }),
+    success: Type.Boolean(),
+    response_code: Type.Integer({ description: 'HTTP status of the response; 200 on success.' }),
+    request_id: Type.String({ description: 'The `x-request-id` of the response.' }),
+    details: Nullable(
+      Type.String({
+        description:
+          'What went wrong, as `code: message`. On success, null or what is missing from the response.',
+      }),
+    ),
+    user_ip: Type.String({ description: 'The IP address that sent the request.' }),
+    model_name: Type.String({ description: 'The id of the model.' }),
+    prompt_tokens: Type.Integer(),
+    cache_read_tokens: Nullable(
+      Type.Integer({
+        description: 'Prompt tokens read from a cache; null if the vendor does not report them.',
+      }),
+    ),
+    completion_tokens: Type.Integer(),
+    reasoning_tokens: Nullable(
+      Type.Integer({
+        description:
+          'The part of the completion tokens that was reasoning; null if the vendor does not report it, and for batches.',
+      }),
+    ),
+    total_time: Type.Number({ description: 'Duration of the request, in seconds.' }),
+    first_token_seconds: Nullable(
+      Type.Number({
+        description: 'Seconds until the first output of a chat that was streamed; null for everything else.',
+      }),
+    ),
+    cost_request: Type.Number({ description: 'Cost of the request, in roubles.' }),
+    rates: Nullable(RequestRates),
+    quantities: Nullable(RequestQuantities),
+    shortfall: Type.Number({
+      description:
+        'What the request would have cost beyond the balance and what was reserved for it, in roubles. Never charged.',
+    }),
+    free_requests: Type.Boolean({ description: 'Whether the request was paid for with a free request.' }),
+    is_free_request: Type.Boolean({ description: 'The same as `free_requests`.' }),
+    estimated: Type.Boolean({
+      description: 'Whether the gateway counted the tokens because the vendor did not report them.',
+    }),
+  },
+  { title: 'RequestLog' },
+);
+export type RequestLog = Static<typeof RequestLog>;
+
+export const RequestTotals = Type.Object(
+  {
+    requests: Type.Integer({ description: 'Lines of batches count one by one.' }),
+    prompt_tokens: Type.Integer(),
+    completion_tokens: Type.Integer(),
+    cost: Type.Number({ description: 'In roubles.' }),
+  },
+  { title: 'RequestTotals', description: 'Sums over all requests that the filters select, on all pages.' },
+);
+export type RequestTotals = Static<typeof RequestTotals>;
+
+export const RequestLogPage = Type.Interface([PageOf(RequestLog)], {
+  totals: RequestTotals,
+  has_exact_total: Type.Boolean({
+    description:
+      'False if more than 10 000 requests match and no daily sums answer. `totals` are then those of the newest 10 000, and ' +
+      'with filters, the pages end there: send an earlier `until`.',
+  }),
+});
+export type RequestLogPage = Static<typeof RequestLogPage>;
+
+export const RequestLogQuery = Type.Object({
+  page: Page,
+  model: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 128, description: 'Only of the model with this id.' }),
+  ),
+  outcome: Type.Optional(
+    StringEnum(requestOutcomes, { description: 'Only requests that succeeded, or that failed.' }),
+  ),
+  since: timeBound(
+    'Only requests received at this time or later: a time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC. What is longer ' +
+      'than 72 hours ago is not shown.',
+  ),
+  until: timeBound('Only requests received before this time, or until the end of this day.'),
+  request_id: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'Only the request with this id.' }),
+  ),
+});
+export type RequestLogQuery = Static<typeof RequestLogQuery>;
+
+/** The same requests as a file. */
+export const requestLogCsv = [
+  {
+    status: 200,
+    responseType: 'text/csv',
+    response: Type.String(),
+    description:
+      'With `Accept: text/csv`: all requests that the filters select, newest first, one line each after one with the names; ' +
+      '`page` is ignored. Amounts are exact, and each rate and quantity has a column. If more than ' +
+      `${maxCsvRows.toLocaleString('en').replaceAll(',', ' ')} requests match, the call is refused: name a shorter time.`,
+    example: requestLogsCsvExample,
+  },
+] as const;
+
+export const listRequestLogs = defineOperation({
+  operationId: 'listRequestLogs',
+  tag: 'Users',
+  summary: 'List the requests of the last 72 hours',
+  description:
+    'Lists requests that reached a model, successful or not. Requests that were rejected earlier are not listed. A page ' +
+    'contains up to 300 requests. Only requests that match all filters are listed.',
+  method: 'get',
+  path: '/users/request_logs',
+  auth: 'key',
+  query: RequestLogQuery,
+  response: RequestLogPage,
+  additionalResponses: requestLogCsv,
+  errors: ['account_banned'],
+  example: requestLogsExample,
+});
