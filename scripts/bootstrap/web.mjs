@@ -10,8 +10,15 @@ import { webFolder, webSources } from './web-folder.mjs';
 
 const builder = join(root, 'scripts', 'bootstrap', 'build-web.mjs');
 const stampPath = join(root, 'dist', '.bootstrap-stamp-web');
-/** What the pages share with the server that sends them. */
-const sharedSources = [join(root, 'api', 'pages', 'site', 'site-pages.ts')];
+/** What the pages share with the server: the list of pages, and what requests cost. */
+const sharedSources = [
+  'api/pages/site/site-pages.ts',
+  'shared/catalog/cost.ts',
+  'shared/catalog/text-blocks.ts',
+  'shared/encoding/money.ts',
+  'shared/platform/runtime/strip-trailing.ts',
+  'shared/platform/runtime/surrogate-check.ts',
+].map((path) => join(root, path));
 
 function listSources() {
   const names = readdirSync(webSources, { recursive: true, withFileTypes: true });
