@@ -41,7 +41,8 @@ export function createFormat(language: Language, timeZone: string) {
     /** With as many digits as matter. */
     money: (value: Roubles): string => money(value, digitsFor(Number(value))),
     /** A price of the catalog, with every digit that it has: `50 ₽`, `7,50 ₽`. */
-    price: (value: number): string => money(value, { ...allDigits, minimumFractionDigits: Number.isInteger(value) ? 0 : 2 }),
+    price: (value: number): string =>
+      money(value, { ...allDigits, minimumFractionDigits: Number.isInteger(value) ? 0 : 2 }),
     /** With every digit that the sum has. */
     exactMoney: (value: Roubles): string => money(value, allDigits),
     dateTime: (value: string | number | Date): string =>

@@ -68,5 +68,9 @@ export const readImagePrices = ({ cost_per_image_quality: table }: Pricing): Ima
   Object.entries(table ?? {}).flatMap(([quality, price]): ImagePrice[] =>
     typeof price === 'number'
       ? [{ quality, size: null, roubles: price }]
-      : Object.entries(price as Record<string, number>).map(([size, roubles]) => ({ quality, size, roubles })),
+      : Object.entries(price as Record<string, number>).map(([size, roubles]) => ({
+          quality,
+          size,
+          roubles,
+        })),
   );

@@ -22,7 +22,9 @@ export function HourBars({ name, hours }: { readonly name: string; readonly hour
   const format = useFormat();
   const { successShare } = summarizeHours(hours);
   const summary =
-    successShare === null ? common('noRequests24') : common('succeeded24', { rate: format.percent(successShare) });
+    successShare === null
+      ? common('noRequests24')
+      : common('succeeded24', { rate: format.percent(successShare) });
   return (
     <div class="hour-bars" role="img" aria-label={`${common('successByHour', { name })}. ${summary}`}>
       {hours.map(({ hour, success_rate: rate, requests }) => (

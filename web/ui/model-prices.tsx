@@ -10,7 +10,11 @@ export const PriceText = ({ line: { text, roubles } }: { readonly line: PriceLin
 };
 
 /** The prices that matter when choosing a model, in words. The page of the model has all. */
-export function ModelPrices({ model: { pricing, type } }: { readonly model: Pick<Model, 'pricing' | 'type'> }) {
+export function ModelPrices({
+  model: { pricing, type },
+}: {
+  readonly model: Pick<Model, 'pricing' | 'type'>;
+}) {
   const common = useCommon();
   const format = useFormat();
   const images = pricing.type === 'image' ? readImagePrices(pricing).map(({ roubles }) => roubles) : [];
@@ -26,7 +30,10 @@ export function ModelPrices({ model: { pricing, type } }: { readonly model: Pick
     );
   }
   const lines = listPrices(pricing).filter(
-    ({ text }) => text !== 'priceCacheWrite' && text !== 'priceCached' && (text !== 'priceOutput' || type !== 'embedding'),
+    ({ text }) =>
+      text !== 'priceCacheWrite' &&
+      text !== 'priceCached' &&
+      (text !== 'priceOutput' || type !== 'embedding'),
   );
   if (lines.every(({ roubles }) => roubles === 0)) return <p>{common('priceFree')}</p>;
   return (
