@@ -43,7 +43,6 @@ const messages = {
   expiredText: 'The operator set it to stop working at {time}. Ask them to extend it.',
 
   key: 'Key',
-  keyOf: 'Key of {label}',
   copyKey: 'Copy the key',
   reveal: 'Reveal',
   hide: 'Hide',

@@ -46,7 +46,6 @@ const messages: TranslationOf<typeof en> = {
   expiredText: 'Оператор ограничил срок действия ключа: до {time}. Попросите его продлить.',
 
   key: 'Ключ',
-  keyOf: 'Ключ аккаунта {label}',
   copyKey: 'Скопировать ключ',
   reveal: 'Показать',
   hide: 'Скрыть',

@@ -55,7 +55,7 @@ function Refills({ account }: { readonly account: ApiAccount }) {
   const columns = useColumns();
   return (
     <QueryView query={query} loading={<Skeleton lines={4} />}>
-      {({ items, pages }) =>
+      {({ items, total_pages: pages }) =>
         items.length === 0 && page === 1 ? (
           <EmptyState title={t('noRefills')}>
             <p>{t('noRefillsText')}</p>
