@@ -83,7 +83,7 @@ export async function useWebPage(
   t.teardown(async () => {
     findings.problems.push(...(await readShifts(page)));
     await context.close();
-    if (findings.problems.length > 0) t.fail(findings.problems.join('\n'));
+    if (findings.problems.length > 0) throw new Error(findings.problems.join('\n'));
   });
   return {
     page,

@@ -1,6 +1,7 @@
 import * as dialog from '@zag-js/dialog';
-import { normalizeProps, Portal, useMachine } from '@zag-js/preact';
+import { normalizeProps, useMachine } from '@zag-js/preact';
 import type { ComponentChildren } from 'preact';
+import { createPortal } from 'preact/compat';
 import { useId } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
 import { Button } from './button.tsx';
@@ -36,8 +37,8 @@ export function Dialog({
   });
   const api = dialog.connect(service, normalizeProps);
   if (!api.open) return null;
-  return (
-    <Portal>
+  return createPortal(
+    <>
       <div {...api.getBackdropProps()} class="backdrop" />
       <div {...api.getPositionerProps()} class="dialog-place">
         <div {...api.getContentProps()} class={`dialog ${size}`}>
@@ -48,7 +49,8 @@ export function Dialog({
           {children}
         </div>
       </div>
-    </Portal>
+    </>,
+    document.body,
   );
 }
 

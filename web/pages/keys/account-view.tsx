@@ -1,9 +1,11 @@
+import pencil from '@phosphor-icons/core/assets/regular/pencil-simple.svg?raw';
 import { useState } from 'preact/hooks';
 import type { ApiAccount } from '../../lib/accounts.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Stat } from '../../ui/card.tsx';
+import { SvgIcon } from '../../ui/icon.tsx';
 import { Money } from '../../ui/money.tsx';
 import { AccountBadges } from './account-badges.tsx';
 import { AccountNotices } from './account-notices.tsx';
@@ -54,11 +56,17 @@ function Summary({ account }: { readonly account: ApiAccount }) {
       <header class="card-head">
         <div class="keys-name">
           <h2>{account.label}</h2>
+          <Button
+            kind="quiet"
+            size="small"
+            class="icon-only"
+            aria-label={t('renameTitle')}
+            onClick={() => setIsRenaming(true)}
+          >
+            <SvgIcon svg={pencil} />
+          </Button>
           <AccountBadges account={account} />
         </div>
-        <Button kind="quiet" size="small" onClick={() => setIsRenaming(true)}>
-          {t('rename')}
-        </Button>
       </header>
       <div class="stats keys-stats">
         <Stat

@@ -23,7 +23,7 @@ const messages = {
   freeRequests: 'Free requests left',
   freeRequestsNote: 'Models that allow it use them first',
   spentLastHour: 'Spent in the last hour',
-  averageRpm: '{rate} requests a minute on average',
+  averageRpm: '{rate} a minute on average',
   rpm: 'Requests a minute',
   rpmNote: 'at most',
 
@@ -69,7 +69,6 @@ const messages = {
   unlink: 'Unlink',
   unlinkHead: 'Unlink this account',
   unlinked: 'Account unlinked',
-  rename: 'Rename',
   renameTitle: 'Rename the account',
   name: 'Name',
   linkTitle: 'Link an account by its key',
@@ -86,6 +85,7 @@ const messages = {
   snippetKeyShown: 'Your key is filled in. Do not publish this code.',
   model: 'Model',
   client: 'Client',
+  terminal: 'Terminal',
 
   redeem: 'Redeem a code',
   refillCode: 'Refill code',

@@ -23,8 +23,8 @@ const messages: TranslationOf<typeof en> = {
   belowThreshold: 'Ниже вашего порога {amount}',
   freeRequests: 'Бесплатных запросов',
   freeRequestsNote: 'Расходуются первыми, если модель позволяет',
-  spentLastHour: 'Расход за час',
-  averageRpm: 'В среднем {rate} запроса в минуту',
+  spentLastHour: 'Потрачено за час',
+  averageRpm: 'В среднем за минуту: {rate}',
   rpm: 'Запросов в минуту',
   rpmNote: 'не больше',
 
@@ -73,7 +73,6 @@ const messages: TranslationOf<typeof en> = {
   unlink: 'Отвязать',
   unlinkHead: 'Отвязать аккаунт',
   unlinked: 'Аккаунт отвязан',
-  rename: 'Переименовать',
   renameTitle: 'Переименовать аккаунт',
   name: 'Название',
   linkTitle: 'Привязать аккаунт по ключу',
@@ -90,6 +89,7 @@ const messages: TranslationOf<typeof en> = {
   snippetKeyShown: 'Здесь ваш ключ. Не публикуйте этот код.',
   model: 'Модель',
   client: 'Клиент',
+  terminal: 'Терминал',
 
   redeem: 'Активировать код',
   refillCode: 'Код пополнения',

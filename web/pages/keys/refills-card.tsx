@@ -89,6 +89,10 @@ function useColumns(): readonly Column<Refill>[] {
       isNumber: true,
       render: ({ free_requests_added: count }) => (count === 0 ? '–' : format.number(count)),
     },
-    { name: t('added'), isNumber: true, render: ({ balance_added }) => <Money value={balance_added} /> },
+    {
+      name: t('added'),
+      isNumber: true,
+      render: ({ balance_added: sum }) => (Number(sum) === 0 ? '–' : <Money value={sum} />),
+    },
   ];
 }

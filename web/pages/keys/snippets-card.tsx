@@ -59,7 +59,7 @@ export function SnippetsCard({
         list={snippets.map(({ value, label, file, code }) => ({
           value,
           label,
-          content: <CodeBlock title={file} code={code} />,
+          content: <CodeBlock title={file ?? t('terminal')} code={code} />,
         }))}
       />
       <p class="small soft">{t(apiKey === null ? 'snippetKeyHidden' : 'snippetKeyShown')}</p>

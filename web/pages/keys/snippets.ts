@@ -10,8 +10,8 @@ export interface Snippet {
   readonly value: string;
   /** The name of the client. */
   readonly label: string;
-  /** How to run it, as the name of its file. */
-  readonly file: string;
+  /** The name of its file; null for what is pasted into a terminal. */
+  readonly file: string | null;
   readonly code: string;
 }
 
@@ -27,7 +27,7 @@ const quoteShell = (text: string): string => `'${text.replaceAll("'", String.raw
 /** Returns complete programs that send a first chat, one for each client. */
 export function writeSnippets(facts: SnippetFacts): readonly Snippet[] {
   return [
-    { value: 'curl', label: 'curl', file: 'sh', code: writeCurl(facts) },
+    { value: 'curl', label: 'curl', file: null, code: writeCurl(facts) },
     { value: 'node', label: 'Node.js', file: 'hello.mjs', code: writeNode(facts) },
     { value: 'python', label: 'Python', file: 'hello.py', code: writePython(facts) },
     { value: 'langchain', label: 'LangChain', file: 'hello_langchain.py', code: writeLangChain(facts) },
