@@ -210,16 +210,23 @@ export async function findAxeProblems({ page }: Pick<WebPage, 'page'>): Promise<
 const screenshotFolder = join(process.cwd(), '.cache', 'screenshots');
 
 /** Writes pictures of the page in both themes and at both widths to `.cache/screenshots`, if SCREENSHOTS is set. */
-export async function takeScreenshots({ page }: Pick<WebPage, 'page'>, name: string): Promise<void> {
+export async function takeScreenshots(
+  { page, findings }: Pick<WebPage, 'page' | 'findings'>,
+  name: string,
+): Promise<void> {
   if (process.env['SCREENSHOTS'] === undefined) return;
+  findings.problems.push(...(await readShifts(page)));
   await mkdir(screenshotFolder, { recursive: true });
   const before = page.viewportSize();
   for (const theme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: theme });
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     for (const [size, viewport] of Object.entries(sizes)) {
       await page.setViewportSize(viewport);
       await page.screenshot({ path: join(screenshotFolder, `${name}-${size}-${theme}.png`), fullPage: true });
     }
   }
   if (before !== null) await page.setViewportSize(before);
+  // Another size moves everything.
+  await readShifts(page);
 }

@@ -52,8 +52,9 @@ const Mark = () => (
 function SignInLink() {
   const common = useCommon();
   const [path] = useLocation();
+  if (path === '/sign-in') return null;
   return (
-    <SiteLink href={path === '/sign-in' ? path : signInHref()} class="button primary medium">
+    <SiteLink href={signInHref()} class="button primary medium">
       {common('signIn')}
     </SiteLink>
   );

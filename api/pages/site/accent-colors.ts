@@ -26,14 +26,16 @@ const backgrounds = {
 export function deriveAccent(color: string, theme: 'light' | 'dark'): AccentColors {
   const { surface, toward } = backgrounds[theme];
   const rgb = readColor(color);
+  const tintOf = (color: Rgb): Rgb => mix(surface, color, 0.1);
+  const isReadable = (color: Rgb): boolean =>
+    [surface, tintOf(color)].every((background) => contrastOf(color, background) >= minContrast);
   let accent = rgb;
-  for (let share = 0; contrastOf(accent, surface) < minContrast && share < 1; share += 0.02)
-    accent = mix(rgb, toward, share);
+  for (let share = 0; !isReadable(accent) && share < 1; share += 0.02) accent = mix(rgb, toward, share);
   const onAccent = contrastOf(white, accent) >= minContrast ? white : black;
   return {
     accent: writeColor(accent),
     onAccent: writeColor(onAccent),
-    tint: writeColor(mix(surface, accent, 0.1)),
+    tint: writeColor(tintOf(accent)),
   };
 }
 

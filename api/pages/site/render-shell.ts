@@ -51,6 +51,9 @@ export function renderShell(shell: Shell): string {
         <meta name="config" content="${JSON.stringify(config)}" />
         <link rel="icon" href="${config.logo_url ?? defaultIcon}" />
         ${styles.map((href) => html`<link rel="stylesheet" href="${href}" /> `)}
+        ${files.fonts.map(
+          (href) => html`<link rel="preload" href="${href}" as="font" type="font/woff2" crossorigin /> `,
+        )}
         ${files.modules.map((href) => html`<link rel="modulepreload" href="${href}" /> `)}
         <script type="module" src="${files.script}"></script>
       </head>

@@ -8,6 +8,8 @@ interface ManifestEntry {
   readonly file: string;
   readonly imports?: readonly string[];
   readonly css?: readonly string[];
+  /** Other files, such as fonts. */
+  readonly assets?: readonly string[];
 }
 type Manifest = Readonly<Record<string, ManifestEntry>>;
 
@@ -17,6 +19,8 @@ export interface PageFiles {
   readonly styles: readonly string[];
   /** Modules that the script would otherwise discover one after the other. */
   readonly modules: readonly string[];
+  /** Fonts of headings in the language. Without them at once, a heading keeps the system's font. */
+  readonly fonts: readonly string[];
 }
 
 const entrySource = 'main.tsx';
@@ -93,6 +97,9 @@ export class WebBuild {
       script: `/${script}`,
       styles: unique(entries.flatMap(({ css = [] }) => css)).map((file) => `/${file}`),
       modules: unique(files).map((file) => `/${file}`),
+      fonts: (this.#manifest[entrySource]!.assets ?? [])
+        .filter((file) => file.endsWith('.woff2') && (language === 'ru' || !file.includes('cyrillic')))
+        .map((file) => `/${file}`),
     };
   }
 

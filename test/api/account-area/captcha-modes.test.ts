@@ -170,6 +170,10 @@ test('the configuration of the account area tells a page what it needs, includin
     (await new WebClient(url).request('GET', '/config')).json();
   const config = {
     name: 'Model Gateway',
+    logo_url: null,
+    terms_url: null,
+    privacy_url: null,
+    footer_text: null,
     api_base_url: `${stack.url}/v1`,
     support_email: 'help@gateway.example',
     signup_enabled: true,
