@@ -1,7 +1,8 @@
 import * as combobox from '@zag-js/combobox';
 import { normalizeProps, useMachine } from '@zag-js/preact';
-import { useId, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
+import { useUniqueId } from '../lib/unique-id.ts';
 import type { Choice } from './field.tsx';
 import { Icon } from './icon.tsx';
 
@@ -36,7 +37,7 @@ export function Combobox({
     [typed, choices],
   );
   const service = useMachine(combobox.machine, {
-    id: useId(),
+    id: useUniqueId(),
     collection,
     value: value === null ? [] : [value],
     ...(placeholder === undefined ? {} : { placeholder }),
