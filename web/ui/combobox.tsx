@@ -42,7 +42,9 @@ export function Combobox({
     value: value === null ? [] : [value],
     ...(placeholder === undefined ? {} : { placeholder }),
     openOnClick: true,
-    onOpenChange: () => setTyped(''),
+    onOpenChange: ({ open }) => {
+      if (!open) setTyped('');
+    },
     onInputValueChange: ({ inputValue, reason }) => {
       if (reason === 'input-change') setTyped(inputValue);
     },

@@ -18,7 +18,7 @@ export function FirstAccount({
 }) {
   const t = useMessages<typeof en>();
   const create = useMutation({
-    mutationFn: () => call(api.POST('/v1/web/api-accounts/first', { body: {} as { label: string } })),
+    mutationFn: () => call(api.POST('/v1/web/api-accounts/first', { body: { label: t('defaultLabel') } })),
     onSuccess: ({ account, api_key: apiKey, grant }) => {
       onShowKey({ accountId: account.id, apiKey, grant });
       noteAccount(account);

@@ -4,7 +4,6 @@ import { switchAccount } from '../../lib/accounts.ts';
 import { api, call } from '../../lib/api.ts';
 import { describeError } from '../../lib/api-error.ts';
 import { useCommon, useLanguage, useMessages } from '../../lib/language.tsx';
-import { config } from '../../lib/page-facts.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -31,7 +30,7 @@ function LinkForm({ onClose }: Pick<LinkProps, 'onClose'>) {
   const common = useCommon();
   const language = useLanguage();
   const [apiKey, setApiKey] = useState('');
-  const [label, setLabel] = useState(config.default_account_label);
+  const [label, setLabel] = useState(t('defaultLabel'));
   const link = useMutation({
     mutationFn: () =>
       call(api.POST('/v1/web/api-accounts/link', { body: { api_key: apiKey.trim(), label: label.trim() } })),

@@ -9,6 +9,7 @@ const messages = {
   noAccountText:
     'It gets a key for the API at once. If this service has a gift for new users, it is on the balance right away: once for each person.',
   createAccount: 'Create an account',
+  defaultLabel: 'Main',
   haveKey: 'I already have a key',
 
   yourAccounts: 'Your accounts',

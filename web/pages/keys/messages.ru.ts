@@ -10,6 +10,7 @@ const messages: TranslationOf<typeof en> = {
   noAccountText:
     'Вы сразу получите ключ для API. Если сервис дарит что-то новым пользователям, подарок окажется на балансе: один раз на человека.',
   createAccount: 'Создать аккаунт',
+  defaultLabel: 'Основной',
   haveKey: 'У меня уже есть ключ',
 
   yourAccounts: 'Ваши аккаунты',

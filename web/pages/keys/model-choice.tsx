@@ -38,7 +38,6 @@ export function ModelChoice({
               label={t('findModel')}
               type="search"
               value={wanted}
-              error={error}
               onInput={(event) => setWanted(event.currentTarget.value)}
             />
             <div class="keys-model-list" role="group" aria-label={t('models')} tabIndex={0}>
@@ -52,8 +51,8 @@ export function ModelChoice({
               ))}
               {shown.length === 0 && <p class="soft small">{common('nothingFound')}</p>}
             </div>
-            <p class="hint" aria-live="polite">
-              {t('chosenModels', { count: chosen.length })}
+            <p class={error === null ? 'hint' : 'field-error'} aria-live="polite">
+              {error ?? t('chosenModels', { count: chosen.length })}
             </p>
           </div>
         );

@@ -1,4 +1,4 @@
-import { useMutation } from '@tanstack/preact-query';
+import { useMutation, useQuery } from '@tanstack/preact-query';
 import { useMemo } from 'preact/hooks';
 import { api, call } from '../../lib/api.ts';
 import { browserTimeZone, useFormat } from '../../lib/format.ts';
@@ -9,7 +9,7 @@ import { Combobox } from '../../ui/combobox.tsx';
 import { ErrorText, Skeleton } from '../../ui/states.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import type en from './messages.en.ts';
-import { labelZone, listZones } from './time-zones.ts';
+import { listZones, withZone } from './time-zones.ts';
 
 export function TimeZoneChoice() {
   const { user } = useSession();
@@ -20,7 +20,15 @@ function ZoneOfUser({ user }: { readonly user: WebUser }) {
   const t = useMessages<typeof en>();
   const language = useLanguage();
   const format = useFormat();
-  const zones = useMemo(() => listZones(user.timezone, language), [user.timezone, language]);
+  const { data: listed } = useQuery({
+    queryKey: ['time-zones', language],
+    queryFn: ({ signal }) => listZones(language, signal),
+    staleTime: Infinity,
+  });
+  const zones = useMemo(
+    () => withZone(listed ?? [], user.timezone, language),
+    [listed, user.timezone, language],
+  );
   const save = useMutation({
     mutationFn: (timezone: string) => call(api.PATCH('/v1/web/auth/me', { body: { timezone } })),
     onSuccess: (changed) => {
@@ -43,7 +51,7 @@ function ZoneOfUser({ user }: { readonly user: WebUser }) {
       <p class="hint">{t('now', { time: format.dateTime(Date.now()) })}</p>
       {here !== user.timezone && (
         <Button size="small" busy={save.isPending} onClick={() => save.mutate(here)}>
-          {t('useBrowserZone', { zone: labelZone(here, language) })}
+          {t('useBrowserZone', { zone: here.replaceAll('_', ' ') })}
         </Button>
       )}
       {save.error !== null && <ErrorText error={save.error} />}
