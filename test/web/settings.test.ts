@@ -42,7 +42,7 @@ withBrowser('one session is ended, then all others, and this one goes on', async
 withBrowser('time zone, language and theme are chosen, and the user signs out', async (t) => {
   const web = await useWebPage(t, browser, stack, { size: 'phone' });
   const { page } = web;
-  const { user } = await signIn(web, stack);
+  const { user } = await signIn(web, stack, 'ann@example.com');
   await web.open('/settings');
   await page.locator('#main').getByLabel('Language').selectOption('ru');
   await page.getByRole('heading', { name: 'Сеансы и устройства' }).waitFor();

@@ -15,8 +15,8 @@ const messages = {
   timeZone: 'Time zone',
   findTimeZone: 'City, country or offset',
   timeZoneSaved: 'Time zone saved',
-  now: 'It is {time} there now.',
-  useBrowserZone: 'Use this device’s: {zone}',
+  now: 'It is {time} there.',
+  useBrowserZone: 'Use this device’s',
 
   sessions: 'Sessions and devices',
   sessionsText: 'Everywhere you are signed in. If you do not recognise one, end it.',

@@ -16,8 +16,8 @@ const messages: TranslationOf<typeof en> = {
   timeZone: 'Часовой пояс',
   findTimeZone: 'Город, страна или смещение',
   timeZoneSaved: 'Часовой пояс сохранён',
-  now: 'Сейчас там {time}.',
-  useBrowserZone: 'Как на этом устройстве: {zone}',
+  now: 'Там сейчас {time}.',
+  useBrowserZone: 'Как на устройстве',
 
   sessions: 'Сеансы и устройства',
   sessionsText: 'Все места, где вы вошли. Если какой-то сеанс вам незнаком, завершите его.',

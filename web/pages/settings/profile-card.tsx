@@ -5,7 +5,7 @@ import { signOut, useSession } from '../../lib/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Time } from '../../ui/money.tsx';
-import { ErrorText, Skeleton } from '../../ui/states.tsx';
+import { ErrorText } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
 
 /** Who is signed in. */
@@ -36,29 +36,23 @@ export function ProfileCard() {
         </Button>
       }
     >
-      {user === null ? (
-        <Skeleton lines={4} />
-      ) : (
-        <dl class="settings-facts">
-          <div>
-            <dt>{t('email')}</dt>
-            <dd>
-              <span class="settings-email">{user.email}</span>
-              <span class="hint">{t('emailNote')}</span>
-            </dd>
-          </div>
-          <div>
-            <dt>{t('memberSince')}</dt>
-            <dd>
-              <Time value={user.created_at} />
-            </dd>
-          </div>
-          <div>
-            <dt>{t('lastSignIn')}</dt>
-            <dd>{user.last_login_at === null ? '–' : <Time value={user.last_login_at} />}</dd>
-          </div>
-        </dl>
-      )}
+      <dl class="settings-facts">
+        <div>
+          <dt>{t('email')}</dt>
+          <dd>
+            <span class="settings-email">{user?.email}</span>
+            <span class="hint">{t('emailNote')}</span>
+          </dd>
+        </div>
+        <div>
+          <dt>{t('memberSince')}</dt>
+          <dd>{user !== null && <Time value={user.created_at} />}</dd>
+        </div>
+        <div>
+          <dt>{t('lastSignIn')}</dt>
+          <dd>{typeof user?.last_login_at === 'string' && <Time value={user.last_login_at} />}</dd>
+        </div>
+      </dl>
       {error !== null && <ErrorText error={error} />}
     </Card>
   );

@@ -13,8 +13,15 @@ import { listZones, withZone } from './time-zones.ts';
 
 export function TimeZoneChoice() {
   const { user } = useSession();
-  return user === null ? <Skeleton lines={2} height="2.4rem" /> : <ZoneOfUser user={user} />;
+  return user === null ? <ZoneLoading /> : <ZoneOfUser user={user} />;
 }
+
+/** Has the height of what follows. */
+const ZoneLoading = () => (
+  <div class="settings-zone-loading">
+    <Skeleton lines={1} height="2.75rem" />
+  </div>
+);
 
 function ZoneOfUser({ user }: { readonly user: WebUser }) {
   const t = useMessages<typeof en>();
@@ -48,12 +55,14 @@ function ZoneOfUser({ user }: { readonly user: WebUser }) {
           if (zone !== user.timezone) save.mutate(zone);
         }}
       />
-      <p class="hint">{t('now', { time: format.dateTime(Date.now()) })}</p>
-      {here !== user.timezone && (
-        <Button size="small" busy={save.isPending} onClick={() => save.mutate(here)}>
-          {t('useBrowserZone', { zone: here.replaceAll('_', ' ') })}
-        </Button>
-      )}
+      <div class="settings-zone-now">
+        <p class="hint">{t('now', { time: format.time(Date.now()) })}</p>
+        {here !== user.timezone && (
+          <Button size="small" title={here} busy={save.isPending} onClick={() => save.mutate(here)}>
+            {t('useBrowserZone')}
+          </Button>
+        )}
+      </div>
       {save.error !== null && <ErrorText error={save.error} />}
     </div>
   );
