@@ -26,7 +26,7 @@ const messages = {
   themeDark: 'Dark',
   account: 'Account',
   accounts: 'Accounts',
-  accountAndBalance: 'Account {label}, balance {balance}',
+  accountAndBalance: '{label} {balance}: account and balance',
   noAccount: 'No account yet',
   manageAccounts: 'Manage accounts',
   userMenu: 'Your account: {email}',

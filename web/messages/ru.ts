@@ -26,7 +26,7 @@ const messages: TranslationOf<typeof en> = {
   themeDark: 'Тёмная',
   account: 'Аккаунт',
   accounts: 'Аккаунты',
-  accountAndBalance: 'Аккаунт {label}, баланс {balance}',
+  accountAndBalance: '{label} {balance}: аккаунт и баланс',
   noAccount: 'Аккаунта пока нет',
   manageAccounts: 'Управление аккаунтами',
   userMenu: 'Ваша учётная запись: {email}',
