@@ -56,6 +56,11 @@ export function createFormat(language: Language, timeZone: string) {
       new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short' }).format(
         new Date(`${value}T00:00:00Z`),
       ),
+    /** The same with the year. */
+    fullDay: (value: string): string =>
+      new Intl.DateTimeFormat(language, { timeZone: 'UTC', dateStyle: 'medium' }).format(
+        new Date(`${value}T00:00:00Z`),
+      ),
     /** `5 minutes ago` */
     ago: (value: string | number | Date, nowMs = Date.now()): string =>
       formatAgo(relative, new Date(value).getTime() - nowMs),

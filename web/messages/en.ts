@@ -64,7 +64,6 @@ const messages = {
   health_Bad: 'Many failures',
   health_Dead: 'Does not work',
   health_Disabled: 'Switched off',
-  'health_Not enough data': 'Few requests',
   priceFree: 'Free',
   priceInput: '{price} per million tokens of input',
   priceOutput: '{price} per million tokens of output',

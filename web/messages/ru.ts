@@ -64,7 +64,6 @@ const messages: TranslationOf<typeof en> = {
   health_Bad: 'Много сбоев',
   health_Dead: 'Не работает',
   health_Disabled: 'Отключена',
-  'health_Not enough data': 'Мало запросов',
   priceFree: 'Бесплатно',
   priceInput: '{price} за миллион входных токенов',
   priceOutput: '{price} за миллион выходных токенов',

@@ -1,14 +1,14 @@
 import { SiteLink } from '../../frame/site-link.tsx';
 import { ApiError } from '../../lib/api-error.ts';
-import { useMessages } from '../../lib/language.tsx';
+import { useCommon, useMessages } from '../../lib/language.tsx';
 import { modelName, useModel, useModelStatuses, type Model } from '../../lib/models.ts';
 import type { PageProps } from '../../lib/pages.ts';
 import { useTitle } from '../../lib/title.ts';
 import { Tag } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
+import { Icon } from '../../ui/icon.tsx';
 import { ModelHealth } from '../../ui/model-health.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../../ui/states.tsx';
-import { useCommon } from '../../lib/language.tsx';
 import { DayCard } from './day-card.tsx';
 import type en from './messages.en.ts';
 import './model.css';
@@ -82,7 +82,7 @@ function ModelHead({ model }: { readonly model: Model }) {
   return (
     <header class="model-head">
       <SiteLink class="small" href="/models">
-        {t('allModels')}
+        <Icon name="left" size={14} /> {t('allModels')}
       </SiteLink>
       <div class="page-head">
         <h1>{modelName(model)}</h1>
@@ -106,7 +106,7 @@ function ModelHead({ model }: { readonly model: Model }) {
         <code>{model.id}</code>
         <CopyButton text={model.id} label={t('copyId')} />
         <Tag>{common(`modelType_${model.type}`)}</Tag>
-        {status !== undefined && <ModelHealth message={status.message} />}
+        <ModelHealth status={status} />
       </div>
       {model.description !== null && <p class="prose soft">{model.description}</p>}
     </header>

@@ -39,7 +39,7 @@ export function PriceCard({ model }: { readonly model: Model }) {
       <ul class="model-notes">
         {pricing.free_requests && <li>{t('freeRequests')}</li>}
         {model.rpm_coefficient > 1 && <li>{t('rpm', { count: model.rpm_coefficient })}</li>}
-        <li>{t('priceSince', { day: format.day(pricing.date_of_use) })}</li>
+        <li>{t('priceSince', { day: format.fullDay(pricing.date_of_use) })}</li>
       </ul>
       {images.length > 0 && (
         <Table

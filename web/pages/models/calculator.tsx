@@ -159,30 +159,44 @@ function CountText({ count, chars }: { readonly count: TokenCount; readonly char
   }
 }
 
+/** A part of what a request costs. */
+const Part = ({ value }: { readonly value: number | null }) => (
+  <span class="models-part">{value === null ? '–' : <Money value={value} />}</span>
+);
+
 function Estimates({ estimates }: { readonly estimates: readonly Estimate[] }) {
   const t = useMessages<typeof en>();
   return (
-    <>
-      <Table
-        caption={t('costs')}
-        rows={estimates}
-        keyOf={({ model }) => model.id}
-        columns={[
-          {
-            name: t('model'),
-            isHeader: true,
-            render: ({ model, isTooLong }) => (
-              <span class="models-estimated">
-                <SiteLink href={modelHref(model.id)}>{modelName(model)}</SiteLink>
-                {isTooLong && <Badge tone="warning">{t('tooLong', { count: model.context })}</Badge>}
-              </span>
-            ),
-          },
-          { name: t('perRequest'), isNumber: true, render: ({ perRequest }) => <Money value={perRequest} /> },
-          { name: t('perDay'), isNumber: true, render: ({ perDay }) => <Money value={perDay} /> },
-          { name: t('perMonth'), isNumber: true, render: ({ perMonth }) => <Money value={perMonth} /> },
-        ]}
-      />
-    </>
+    <Table
+      caption={t('costs')}
+      rows={estimates}
+      keyOf={({ model }) => model.id}
+      columns={[
+        {
+          name: t('model'),
+          isHeader: true,
+          render: ({ model, isTooLong }) => (
+            <span class="models-estimated">
+              <SiteLink href={modelHref(model.id)}>{modelName(model)}</SiteLink>
+              {isTooLong && <Badge tone="warning">{t('tooLong', { count: model.context })}</Badge>}
+            </span>
+          ),
+        },
+        { name: t('inputCost'), isNumber: true, render: ({ input }) => <Part value={input} /> },
+        ...(estimates.some(({ cached }) => cached !== null)
+          ? [
+              {
+                name: t('cachedCost'),
+                isNumber: true,
+                render: ({ cached }: Estimate) => <Part value={cached} />,
+              },
+            ]
+          : []),
+        { name: t('outputCost'), isNumber: true, render: ({ output }) => <Part value={output} /> },
+        { name: t('perRequest'), isNumber: true, render: ({ perRequest }) => <Money value={perRequest} /> },
+        { name: t('perDay'), isNumber: true, render: ({ perDay }) => <Money value={perDay} /> },
+        { name: t('perMonth'), isNumber: true, render: ({ perMonth }) => <Money value={perMonth} /> },
+      ]}
+    />
   );
 }

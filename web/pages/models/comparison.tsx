@@ -88,6 +88,12 @@ const priceCell = (format: Format, model: Model, text: PriceLine['text']): Compo
   return line === undefined ? dash : <span class="money">{format.price(line.roubles)}</span>;
 };
 
+/** Without a price of its own, cached input costs as much as other input. */
+function cachedPrice(format: Format, model: Model): ComponentChild {
+  const price = priceCell(format, model, 'priceCached');
+  return price === dash ? priceCell(format, model, 'priceInput') : price;
+}
+
 /** What models that are not priced by tokens of input and output cost, in words. */
 function otherPrice(model: Model): ComponentChild {
   const isByTokens = model.pricing.type === 'tokens' && readImagePrices(model.pricing).length === 0;
@@ -110,7 +116,7 @@ function useProperties(): readonly Property[] {
     { name: t('developer'), render: (model) => model.owned_by },
     { name: t('context'), render: (model) => t('tokens', { count: model.context }) },
     { name: t('inputPrice'), render: (model) => priceCell(format, model, 'priceInput') },
-    { name: t('cachedPrice'), render: (model) => priceCell(format, model, 'priceCached') },
+    { name: t('cachedPrice'), render: (model) => cachedPrice(format, model) },
     {
       name: t('outputPrice'),
       render: (model) => (model.type === 'embedding' ? dash : priceCell(format, model, 'priceOutput')),
@@ -127,7 +133,11 @@ function useProperties(): readonly Property[] {
       name: t('healthNow'),
       render: (model) => {
         const status = statuses?.[model.id];
-        return status === undefined ? dash : <ModelHealth message={status.message} />;
+        return status === undefined || status.message === 'Not enough data' ? (
+          dash
+        ) : (
+          <ModelHealth status={status} />
+        );
       },
     },
     {

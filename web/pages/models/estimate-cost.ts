@@ -1,5 +1,11 @@
-import { computeCost, noUsage } from '../../../shared/catalog/cost.ts';
-import { formatRub } from '../../../shared/encoding/money.ts';
+import {
+  computeCost,
+  findCharges,
+  noUsage,
+  type ChargeUnit,
+  type Usage,
+} from '../../../shared/catalog/cost.ts';
+import { formatRub, nanoPerRub } from '../../../shared/encoding/money.ts';
 import type { Model } from '../../lib/models.ts';
 
 export interface Workload {
@@ -13,7 +19,11 @@ export interface Workload {
 
 export interface Estimate {
   readonly model: Model;
-  /** In roubles, exact. */
+  /** In roubles, as all costs; null if it is no part of the price. */
+  readonly input: number | null;
+  readonly cached: number | null;
+  readonly output: number | null;
+  /** Exact, like the next two. */
   readonly perRequest: string;
   readonly perDay: string;
   /** Of 30 days. */
@@ -42,21 +52,28 @@ export function estimateCosts(models: readonly Model[], workload: Workload): Est
 function estimateCost(model: Model, { input, cached, output, requestsPerDay }: Workload): Estimate {
   // Embeddings have no output.
   const completionTokens = model.type === 'embedding' ? 0 : output;
-  const nanoPerRequest = computeCost(model.pricing, {
-    ...noUsage,
-    promptTokens: input,
-    cacheReadTokens: cached,
-    completionTokens,
-  });
+  const usage: Usage = { ...noUsage, promptTokens: input, cacheReadTokens: cached, completionTokens };
+  const nanoPerRequest = computeCost(model.pricing, usage);
   const nanoPerDay = nanoPerRequest * BigInt(requestsPerDay);
   return {
     model,
     nanoPerRequest,
+    input: costOf(model, usage, 'prompt'),
+    cached: cached === 0 ? null : costOf(model, usage, 'cached_prompt'),
+    output: model.type === 'embedding' ? null : costOf(model, usage, 'completion'),
     perRequest: formatRub(nanoPerRequest),
     perDay: formatRub(nanoPerDay),
     perMonth: formatRub(nanoPerDay * daysPerMonth),
     isTooLong: input + completionTokens > model.context,
   };
+}
+
+/** What one part of a request costs, in roubles. Only to be shown: the sum is computed exactly. */
+function costOf({ pricing }: Model, usage: Usage, unit: ChargeUnit): number | null {
+  const { parts, perPrice } = findCharges(pricing, usage);
+  const part = parts.find((each) => each.unit === unit);
+  if (part === undefined) return null;
+  return Number(BigInt(part.quantity) * part.priceNano) / Number(perPrice * nanoPerRub);
 }
 
 const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -70,7 +70,7 @@ const messages = {
   field_day: 'Requests per day',
   cachedTooMuch: 'Cannot be more than the input',
   costs: 'What it costs',
-  shareLink: 'The address holds these numbers',
+  shareLink: 'Link to this calculation',
   copyLink: 'Copy a link to this calculation',
   kind: 'Models',
   kind_text: 'All that write text',
@@ -79,8 +79,11 @@ const messages = {
   nothingToCompare: 'Nothing to compare',
   nothingToCompareText: 'There are no models of this kind that are paid by tokens.',
   tooLong: { one: 'Too long: up to {count} token', other: 'Too long: up to {count} tokens' },
-  perRequest: 'Request',
-  perDay: 'Day',
+  inputCost: 'Input',
+  cachedCost: 'From a cache',
+  outputCost: 'Output',
+  perRequest: 'One request',
+  perDay: 'A day',
   perMonth: '30 days',
 } as const satisfies Catalog;
 

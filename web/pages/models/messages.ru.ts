@@ -91,7 +91,7 @@ const messages: TranslationOf<typeof en> = {
   field_day: 'Запросов в день',
   cachedTooMuch: 'Не больше, чем всего входных',
   costs: 'Сколько это стоит',
-  shareLink: 'Эти числа есть в адресе страницы',
+  shareLink: 'Ссылка на этот расчёт',
   copyLink: 'Скопировать ссылку на расчёт',
   kind: 'Модели',
   kind_text: 'Все, что пишут текст',
@@ -105,9 +105,12 @@ const messages: TranslationOf<typeof en> = {
     many: 'Слишком длинно: до {count} токенов',
     other: 'Слишком длинно: до {count} токена',
   },
-  perRequest: 'Запрос',
-  perDay: 'День',
-  perMonth: '30 дней',
+  inputCost: 'Вход',
+  cachedCost: 'Из кеша',
+  outputCost: 'Выход',
+  perRequest: 'Один запрос',
+  perDay: 'За день',
+  perMonth: 'За 30 дней',
 };
 
 export default messages;

@@ -26,6 +26,9 @@ import { filterModels, readFilters } from './filter-models.ts';
 import type en from './messages.en.ts';
 import { ModelFilters, noFilters } from './model-filters.tsx';
 
+/** From here on, rows out of sight are not laid out. */
+const manyRows = 50;
+
 const noDays: ReadonlyMap<string, DaySummary> = new Map();
 
 export function ModelList({
@@ -62,7 +65,7 @@ export function ModelList({
           {t('nothingMatchesText')}
         </EmptyState>
       ) : (
-        <ul class="models-list">
+        <ul class={`models-list ${shown.length > manyRows ? 'models-many' : ''}`}>
           {shown.map((model) => (
             <ModelRow
               key={model.id}
@@ -127,7 +130,7 @@ function ModelRow({
         <ModelPrices model={model} />
       </div>
       <div class="models-health">
-        {status !== undefined && <ModelHealth message={status.message} />}
+        <ModelHealth status={status} />
         {day !== undefined && (
           <p class="small soft">
             {day.successShare === null

@@ -13,9 +13,10 @@ import {
   type ModelHour,
   type ModelStatus,
 } from '../../lib/models.ts';
-import { HourBars, HourTable } from '../../ui/hour-bars.tsx';
+import { HourBars } from '../../ui/hour-bars.tsx';
 import { ModelHealth } from '../../ui/model-health.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../../ui/states.tsx';
+import { Table } from '../../ui/table.tsx';
 import type en from './messages.en.ts';
 
 /** Every model with its success in each of 24 hours. */
@@ -30,16 +31,60 @@ export function ModelRows() {
     return <Skeleton lines={6} height="4.5rem" />;
   if (models.data.length === 0) return <EmptyState title={t('noModels')} />;
   return (
-    <ul class="status-models">
-      {models.data.map((model) => (
-        <ModelRow
-          key={model.id}
-          model={model}
-          hours={histories.data[model.id] ?? []}
-          status={statuses.data?.[model.id]}
+    <>
+      <ul class="status-models">
+        {models.data.map((model) => (
+          <ModelRow
+            key={model.id}
+            model={model}
+            hours={histories.data[model.id] ?? []}
+            status={statuses.data?.[model.id]}
+          />
+        ))}
+      </ul>
+      <HoursOfAll models={models.data} histories={histories.data} />
+    </>
+  );
+}
+
+/** The bars of all models as one table, the newest hour first. */
+function HoursOfAll({
+  models,
+  histories,
+}: {
+  readonly models: readonly Model[];
+  readonly histories: Readonly<Record<string, readonly ModelHour[]>>;
+}) {
+  const t = useMessages<typeof en>();
+  const common = useCommon();
+  const format = useFormat();
+  const [isOpen, setIsOpen] = useState(false);
+  const hours = (histories[models[0]!.id] ?? []).map(({ hour }) => hour);
+  const cell = ({ id }: Model, index: number): string => {
+    const rate = histories[id]?.[index]?.success_rate ?? null;
+    return rate === null ? '–' : format.percent(rate / 100);
+  };
+  return (
+    <details class="status-table" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+      <summary>{common('asTable')}</summary>
+      {isOpen && (
+        <Table
+          caption={t('modelsText')}
+          rows={models}
+          keyOf={({ id }) => id}
+          columns={[
+            { name: t('model'), isHeader: true, render: modelName },
+            ...hours
+              .map((hour, index) => ({
+                name: format.time(hour),
+                isNumber: true,
+                render: (model: Model) => cell(model, index),
+              }))
+              .toReversed(),
+          ]}
         />
-      ))}
-    </ul>
+      )}
+    </details>
   );
 }
 
@@ -55,7 +100,6 @@ function ModelRow({
   const t = useMessages<typeof en>();
   const common = useCommon();
   const format = useFormat();
-  const [isTableOpen, setIsTableOpen] = useState(false);
   const { successShare, speed, seconds } = summarizeHours(hours);
   const name = modelName(model);
   return (
@@ -64,18 +108,9 @@ function ModelRow({
         <h3>
           <SiteLink href={modelHref(model.id)}>{name}</SiteLink>
         </h3>
-        {status !== undefined && <ModelHealth message={status.message} />}
+        <ModelHealth status={status} />
       </div>
-      <div class="status-bars">
-        <HourBars name={name} hours={hours} />
-        <details onToggle={(event) => setIsTableOpen(event.currentTarget.open)}>
-          <summary>
-            {common('asTable')}
-            <span class="unseen"> {name}</span>
-          </summary>
-          {isTableOpen && <HourTable name={name} hours={hours} />}
-        </details>
-      </div>
+      <HourBars name={name} hours={hours} />
       <dl class="status-figures">
         <div>
           <dt>{t('success')}</dt>
