@@ -2,7 +2,7 @@
 // Usage: node scripts/bootstrap/web.mjs
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packagesStamp } from './packages.mjs';
 import { readText, root, run, SetupError } from './processes.mjs';
@@ -10,13 +10,24 @@ import { webFolder, webSources } from './web-folder.mjs';
 
 const builder = join(root, 'scripts', 'bootstrap', 'build-web.mjs');
 const stampPath = join(root, 'dist', '.bootstrap-stamp-web');
-/** What the pages share with the server that sends them. */
-const sharedSources = [join(root, 'api', 'pages', 'site', 'site-pages.ts')];
+const importedFile = /^(?:import|export) (?!type\b)[^'"]*from '(\.[^']+\.tsx?)';$/gm;
+
+/** The pages share code with the server, such as what requests cost: adds what a source imports from outside. */
+function addImports(path, sources) {
+  for (const [, name] of readText(path).matchAll(importedFile)) {
+    const imported = resolve(dirname(path), name);
+    if (sources.has(imported)) continue;
+    sources.add(imported);
+    addImports(imported, sources);
+  }
+}
 
 function listSources() {
   const names = readdirSync(webSources, { recursive: true, withFileTypes: true });
   const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return [...files.filter((path) => !path.includes('/generated/')).sort(), ...sharedSources, builder];
+  const sources = new Set(files.filter((path) => !path.includes('/generated/')));
+  for (const path of [...sources]) addImports(path, sources);
+  return [...[...sources].sort(), builder];
 }
 
 /** Returns a hash of what the build consists of. */

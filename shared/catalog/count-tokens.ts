@@ -1,20 +1,13 @@
 import { createRequire } from 'node:module';
 import type * as o200kBase from 'gpt-tokenizer/encoding/o200k_base';
 import { nextWorkTurn } from '../fairness/work-turns.ts';
-import { isFirstHalf } from '../platform/runtime/surrogate-check.ts';
+import { findBlockEnd } from './text-blocks.ts';
 
 /**
  * Counts tokens with OpenAI's public encodings. The counts are used to estimate prompts, and to bill callers when a
  * vendor reports no usage.
- *
- * Text is tokenized in blocks. They end where the encoding splits the text anyway, so the sum is exact. A run of more
- * than `blockBytes` without such a position (one character repeated a million times, a megabyte of spaces) is split
- * nevertheless, because merging is quadratic in the bytes of a run. The sum is then off by a token or two per split.
  */
 
-const blockBytes = 2000;
-/** A UTF-16 code unit takes at most this much UTF-8. */
-const maxBytesPerChar = 3;
 /**
  * The longest entry of the vocabulary (a run of spaces). Text longer than `limit` times this has more than `limit`
  * tokens.
@@ -170,55 +163,4 @@ function countBlock(text: string, start: number, end: number, name: EncodingName
 /** A V8 slice keeps the whole text alive, and the encoder's cache would keep the slice. */
 function copySlice(text: string, start: number, end: number): string {
   return Buffer.from(text.slice(start, end), 'utf16le').toString('utf16le');
-}
-
-function findBlockEnd(text: string, start: number): number {
-  const furthest = findFurthestEnd(text, start);
-  if (furthest === text.length) return furthest;
-  for (let end = furthest; end > start; end--) {
-    if (isSpaceAfterWord(text, end)) return end;
-  }
-  for (let end = furthest; end > start; end--) {
-    if (isPunctuationAfterWord(text, end)) return end;
-  }
-  return isFirstHalf(text.charCodeAt(furthest - 1)) ? furthest - 1 : furthest;
-}
-
-/** The end of the longest part that takes at most `blockBytes`. */
-function findFurthestEnd(text: string, start: number): number {
-  if ((text.length - start) * maxBytesPerChar <= blockBytes) return text.length;
-  const maxEnd = Math.min(text.length, start + blockBytes);
-  if (Buffer.byteLength(text.slice(start, maxEnd)) <= blockBytes) return maxEnd;
-  let end = start;
-  for (let bytes = 0; end < maxEnd; end += 1) {
-    const code = text.charCodeAt(end);
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : maxBytesPerChar;
-    if (bytes > blockBytes) break;
-  }
-  return end;
-}
-
-/**
- * Whether a block may end before this space or tab because a word precedes it. The encoding never puts a space or tab
- * in one piece with a preceding word.
- */
-function isSpaceAfterWord(text: string, index: number): boolean {
-  const code = text.charCodeAt(index);
-  return (code === 0x20 || code === 0x09) && !isWhitespace(text.charCodeAt(index - 1));
-}
-
-const wordChar = /[\p{L}\p{N}]/u;
-const wordContinuation = /[\p{L}\p{N}\p{M}\p{Cs}']/u;
-
-/**
- * For scripts without spaces: a piece that ends in a letter or digit takes no punctuation after it, except an
- * apostrophe. Halves of a surrogate pair count as letters, so that no pair is split.
- */
-function isPunctuationAfterWord(text: string, index: number): boolean {
-  return !wordContinuation.test(text.charAt(index)) && wordChar.test(text.charAt(index - 1));
-}
-
-function isWhitespace(code: number): boolean {
-  if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
-  return /\s/u.test(String.fromCharCode(code));
 }

@@ -139,8 +139,7 @@ function AccountMenu() {
       buttonClass="account-button"
       button={
         <>
-          <span class="account-name">{selected.label}</span>
-          <span class="money">{balance}</span>
+          <span class="account-name">{selected.label}</span> <span class="money">{balance}</span>
           <Icon name="down" size={14} />
         </>
       }

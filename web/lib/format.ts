@@ -40,6 +40,9 @@ export function createFormat(language: Language, timeZone: string) {
     percent: (share: number): string => number(share, { style: 'percent', maximumFractionDigits: 1 }),
     /** With as many digits as matter. */
     money: (value: Roubles): string => money(value, digitsFor(Number(value))),
+    /** A price of the catalog, with every digit that it has: `50 ₽`, `7,50 ₽`. */
+    price: (value: number): string =>
+      money(value, { ...allDigits, minimumFractionDigits: Number.isInteger(value) ? 0 : 2 }),
     /** With every digit that the sum has. */
     exactMoney: (value: Roubles): string => money(value, allDigits),
     dateTime: (value: string | number | Date): string =>
@@ -51,6 +54,11 @@ export function createFormat(language: Language, timeZone: string) {
     /** A day of the API's statistics, `2026-11-29`, which are days of UTC. */
     day: (value: string): string =>
       new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short' }).format(
+        new Date(`${value}T00:00:00Z`),
+      ),
+    /** The same with the year. */
+    fullDay: (value: string): string =>
+      new Intl.DateTimeFormat(language, { timeZone: 'UTC', dateStyle: 'medium' }).format(
         new Date(`${value}T00:00:00Z`),
       ),
     /** `5 minutes ago` */

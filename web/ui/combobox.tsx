@@ -1,7 +1,8 @@
 import * as combobox from '@zag-js/combobox';
 import { normalizeProps, useMachine } from '@zag-js/preact';
-import { useId, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
+import { useUniqueId } from '../lib/unique-id.ts';
 import type { Choice } from './field.tsx';
 import { Icon } from './icon.tsx';
 
@@ -36,12 +37,14 @@ export function Combobox({
     [typed, choices],
   );
   const service = useMachine(combobox.machine, {
-    id: useId(),
+    id: useUniqueId(),
     collection,
     value: value === null ? [] : [value],
     ...(placeholder === undefined ? {} : { placeholder }),
     openOnClick: true,
-    onOpenChange: () => setTyped(''),
+    onOpenChange: ({ open }) => {
+      if (!open) setTyped('');
+    },
     onInputValueChange: ({ inputValue, reason }) => {
       if (reason === 'input-change') setTyped(inputValue);
     },

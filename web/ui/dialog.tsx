@@ -2,8 +2,8 @@ import * as dialog from '@zag-js/dialog';
 import { normalizeProps, useMachine } from '@zag-js/preact';
 import type { ComponentChildren } from 'preact';
 import { createPortal } from 'preact/compat';
-import { useId } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
+import { useUniqueId } from '../lib/unique-id.ts';
 import { Button } from './button.tsx';
 
 export interface DialogProps {
@@ -28,7 +28,7 @@ export function Dialog({
 }: DialogProps) {
   const common = useCommon();
   const service = useMachine(dialog.machine, {
-    id: useId(),
+    id: useUniqueId(),
     open: isOpen,
     closeOnInteractOutside: !isGuarded,
     onOpenChange: ({ open }) => {

@@ -38,9 +38,18 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false } },
     padding: [12, 8, 0, 0],
-    scales: { x: { time: false }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: {
+      x: { time: false, range: withRoomForBars(kind, times) },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
-      { ...axis, grid: { show: false }, space: 70, values: (_, splits) => splits.map(formatTime) },
+      {
+        ...axis,
+        grid: { show: false },
+        size: 34,
+        splits: (plot) => chooseTimes(times, plot.width),
+        values: (_, splits) => splits.map(formatTime),
+      },
       { ...axis, size: 64, values: (_, splits) => splits.map((value) => series[0]!.format(value)) },
     ],
     series: [
@@ -64,6 +73,23 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
     [[...times], ...series.map(({ values }) => [...values])] as uPlot.AlignedData,
     place,
   );
+}
+
+/** Half of the distance between two bars beside the first and the last one, which would be cut in the middle. */
+const withRoomForBars =
+  (kind: 'bars' | 'lines', times: readonly number[]) =>
+  (_: uPlot, min: number, max: number): [number, number] => {
+    const half = kind === 'bars' && times.length > 1 ? (times[1]! - times[0]!) / 2 : 0;
+    return [min - half, max + half];
+  };
+
+const labelWidth = 90;
+
+/** The times that are named: those of values, as many as fit. */
+function chooseTimes(times: readonly number[], width: number): number[] {
+  const step = Math.max(1, Math.ceil((times.length * labelWidth) / Math.max(width, labelWidth)));
+  // Counted from the end, so that the latest has its name.
+  return times.filter((_, i) => (times.length - 1 - i) % step === 0);
 }
 
 /** Shows the values under the pointer. The table below the chart has them for everybody else. */

@@ -4,7 +4,8 @@ import type {
   SelectHTMLAttributes,
   TextareaHTMLAttributes,
 } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
+import { useUniqueId } from '../lib/unique-id.ts';
 import { Icon } from './icon.tsx';
 
 interface FieldParts {
@@ -28,7 +29,7 @@ function Labelled({
   error = null,
   children,
 }: FieldParts & { readonly children: (props: ControlProps) => ComponentChildren }) {
-  const id = useId();
+  const id = useUniqueId();
   const described = [hint === undefined ? '' : `${id}-hint`, error === null ? '' : `${id}-error`];
   return (
     <div class="field">
@@ -139,7 +140,7 @@ export function Checkbox({
   readonly hint?: ComponentChildren;
   readonly onToggle: (checked: boolean) => void;
 } & Omit<InputHTMLAttributes, 'label' | 'onToggle'>) {
-  const id = useId();
+  const id = useUniqueId();
   return (
     <div class="checkbox">
       <input

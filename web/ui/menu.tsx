@@ -1,7 +1,7 @@
 import * as menu from '@zag-js/menu';
 import { normalizeProps, useMachine } from '@zag-js/preact';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useUniqueId } from '../lib/unique-id.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 export interface MenuItem {
@@ -32,7 +32,7 @@ export interface MenuProps {
 export function Menu({ label, button, buttonClass = 'button quiet medium', head, groups }: MenuProps) {
   const items = groups.flatMap((group) => group.items);
   const service = useMachine(menu.machine, {
-    id: useId(),
+    id: useUniqueId(),
     'aria-label': label,
     positioning: { placement: 'bottom-end', gutter: 6 },
     onSelect: ({ value }) => items.find((item) => item.value === value)?.onSelect(),

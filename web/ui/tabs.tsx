@@ -1,7 +1,7 @@
 import { normalizeProps, useMachine } from '@zag-js/preact';
 import * as tabs from '@zag-js/tabs';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useUniqueId } from '../lib/unique-id.ts';
 
 export interface Tab<Value extends string> {
   readonly value: Value;
@@ -22,7 +22,7 @@ export function Tabs<Value extends string>({
   readonly onChange: (value: Value) => void;
 }) {
   const service = useMachine(tabs.machine, {
-    id: useId(),
+    id: useUniqueId(),
     value,
     onValueChange: (change) => onChange(change.value as Value),
   });

@@ -1,7 +1,7 @@
 import { normalizeProps, useMachine } from '@zag-js/preact';
 import * as toast from '@zag-js/toast';
-import { useId } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
+import { useUniqueId } from '../lib/unique-id.ts';
 import { Button } from './button.tsx';
 
 const toasts = toast.createStore({ placement: 'bottom-end', overlap: false, duration: 6_000 });
@@ -12,7 +12,7 @@ export function showToast(title: string, type: 'success' | 'error' = 'success'):
 }
 
 export function Toasts() {
-  const service = useMachine(toast.group.machine, { id: useId(), store: toasts });
+  const service = useMachine(toast.group.machine, { id: useUniqueId(), store: toasts });
   const api = toast.group.connect(service, normalizeProps);
   return (
     <div {...api.getGroupProps()} class="toasts">

@@ -1,7 +1,7 @@
 import { normalizeProps, useMachine } from '@zag-js/preact';
 import * as tooltip from '@zag-js/tooltip';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useUniqueId } from '../lib/unique-id.ts';
 
 /** Explains a word or a number. It opens by pointer and by focus, and Escape closes it. */
 export function Tooltip({
@@ -11,7 +11,7 @@ export function Tooltip({
   readonly text: ComponentChildren;
   readonly children: ComponentChildren;
 }) {
-  const service = useMachine(tooltip.machine, { id: useId(), openDelay: 200, closeDelay: 100 });
+  const service = useMachine(tooltip.machine, { id: useUniqueId(), openDelay: 200, closeDelay: 100 });
   const api = tooltip.connect(service, normalizeProps);
   return (
     <>

@@ -1,5 +1,8 @@
 import { useMessages } from '../../lib/language.tsx';
+import { AppearanceCard } from './appearance-card.tsx';
 import type en from './messages.en.ts';
+import { ProfileCard } from './profile-card.tsx';
+import { SessionsCard } from './sessions-card.tsx';
 import './settings.css';
 
 export default function SettingsPage() {
@@ -7,6 +10,11 @@ export default function SettingsPage() {
   return (
     <div class="page settings">
       <h1>{t('title')}</h1>
+      <div class="settings-pair">
+        <ProfileCard />
+        <AppearanceCard />
+      </div>
+      <SessionsCard />
     </div>
   );
 }

@@ -1,6 +1,7 @@
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { components } from '../../generated/api.d.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { useUniqueId } from '../../lib/unique-id.ts';
 import type { Point } from './captcha-step.tsx';
 import type en from './messages.en.ts';
 
@@ -32,7 +33,7 @@ export function CaptchaPicture({
   readonly onUndo: () => void;
 }) {
   const t = useMessages<typeof en>();
-  const helpId = useId();
+  const helpId = useUniqueId();
   const [marker, setMarker] = useState<Point>({ x: scale / 2, y: scale / 2 });
   const click = (event: MouseEvent & { currentTarget: HTMLElement }): void => {
     // The Enter key of a screen reader may click without a place.

@@ -1,0 +1,65 @@
+import test from 'ava';
+import { withBrowser } from '../support/browser.ts';
+import { startStack, type TestStack } from '../support/stack.ts';
+import {
+  findAxeProblems,
+  launchPages,
+  signIn,
+  takeScreenshots,
+  useWebPage,
+  type PageBrowser,
+} from '../support/web-page.ts';
+import { createWebUser, webStoresOf } from '../support/web-client.ts';
+
+let stack: TestStack;
+let browser: PageBrowser;
+test.before(async () => {
+  [stack, browser] = await Promise.all([startStack(), launchPages()]);
+});
+test.after.always(async () => {
+  await browser?.close();
+  await stack?.close();
+});
+
+withBrowser('one session is ended, then all others, and this one goes on', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { page } = web;
+  const { user } = await signIn(web, stack);
+  for (let i = 0; i < 3; i++) await createWebUser(stack, user.email);
+  await web.open('/settings');
+  const rows = page.getByRole('listitem').filter({ hasText: 'Firefox on Linux' });
+  await rows.nth(3).waitFor();
+  t.true(await rows.first().getByText('this device').isVisible());
+  t.deepEqual(await findAxeProblems(web), []);
+  await takeScreenshots(web, 'settings');
+  await rows.nth(1).getByRole('button').click();
+  await rows.nth(3).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'End all others' }).click();
+  await page.getByText('You are signed in here only.').waitFor();
+  t.is((await webStoresOf(stack).sessions.list(user._id)).length, 1);
+});
+
+withBrowser('time zone, language and theme are chosen, and the user signs out', async (t) => {
+  const web = await useWebPage(t, browser, stack, { size: 'phone' });
+  const { page } = web;
+  const { user } = await signIn(web, stack, 'ann@example.com');
+  await web.open('/settings');
+  await page.locator('#main').getByLabel('Language').selectOption('ru');
+  await page.getByRole('heading', { name: 'Сеансы и устройства' }).waitFor();
+  await page.locator('#main').getByLabel('Тема').selectOption('dark');
+  t.is(await page.locator('html').getAttribute('data-theme'), 'dark');
+
+  const zone = page.getByRole('combobox', { name: 'Часовой пояс' });
+  await zone.fill('владивосток');
+  await takeScreenshots(web, 'settings-zone');
+  await page.getByRole('option', { name: /Asia\/Vladivostok/ }).click();
+  await page.getByText('Часовой пояс сохранён').waitFor();
+  await takeScreenshots(web, 'settings-ru');
+  t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+  const saved = await webStoresOf(stack).users.findById(user._id);
+  t.is(saved?.timezone, 'Asia/Vladivostok');
+
+  await page.getByRole('button', { name: 'Выйти' }).click();
+  await page.waitForURL(`${stack.url}/`);
+  t.is((await webStoresOf(stack).sessions.list(user._id)).length, 0);
+});
