@@ -85,6 +85,7 @@ function Steps<Result>(props: ConfirmByCodeProps<Result>) {
   }
   return (
     <form
+      class="dialog-form"
       onSubmit={(event) => {
         event.preventDefault();
         if (isWholeCode(code) && !isBusy) confirm();

@@ -44,13 +44,14 @@ function LinkForm({ onClose }: Pick<LinkProps, 'onClose'>) {
   const isComplete = apiKey.trim() !== '' && label.trim() !== '';
   return (
     <form
+      class="dialog-form"
       autoComplete="off"
       onSubmit={(event) => {
         event.preventDefault();
         if (isComplete) link.mutate();
       }}
     >
-      <p class="keys-dialog-text">{t('linkText')}</p>
+      <p class="soft">{t('linkText')}</p>
       <Field
         label={t('linkKey')}
         class="keys-code"

@@ -37,6 +37,7 @@ function RenameForm({ account, onClose }: RenameProps) {
   });
   return (
     <form
+      class="dialog-form"
       onSubmit={(event) => {
         event.preventDefault();
         if (label.trim() !== '') rename.mutate();
