@@ -6,7 +6,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
 # test/ and examples/ are not in the build context, so dist/ contains only what runs.
-RUN npm run build && rm dist/.tsbuildinfo-build
+RUN npm run build && rm dist/.tsbuildinfo-build dist/.bootstrap-stamp-web
 # Removes the packages that only the embedded servers need, by name: --omit=optional would also remove sharp's binaries,
 # which are optional packages of sharp.
 RUN npm prune --omit=dev --no-audit --no-fund \

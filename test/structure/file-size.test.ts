@@ -7,9 +7,9 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const maxLines = 420;
 
 test('no file of the product is too long to be read at once', (t) => {
-  const files = ['api', 'shared', 'workers', 'scripts'].flatMap((folder) =>
+  const files = ['api', 'shared', 'workers', 'scripts', 'web'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(?:ts|lua|mjs)$/.test(name))
+      .filter((name) => /(?<!\.d)\.(?:tsx?|css|lua|mjs)$/.test(name))
       .map((name) => join(folder, name)),
   );
   t.true(files.length > 500);

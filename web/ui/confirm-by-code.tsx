@@ -85,7 +85,6 @@ function Steps<Result>(props: ConfirmByCodeProps<Result>) {
   }
   return (
     <form
-      class="dialog-form"
       onSubmit={(event) => {
         event.preventDefault();
         if (isWholeCode(code) && !isBusy) confirm();

@@ -27,6 +27,8 @@ const sizeOf = ({ clientWidth, clientHeight }: HTMLElement) => ({ width: clientW
 function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bars' }: ChartProps): uPlot {
   const styles = getComputedStyle(document.documentElement);
   const read = (name: string): string => styles.getPropertyValue(name).trim();
+  // The first and the last bar are as wide as the others.
+  const margin = kind === 'bars' ? ((times[1] ?? 0) - (times[0] ?? 0)) / 2 || 1 : 0;
   const axis = {
     stroke: read('--soft'),
     font: axisFont,
@@ -38,7 +40,10 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false } },
     padding: [12, 8, 0, 0],
-    scales: { x: { time: false }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: {
+      x: { time: false, range: (_, min, max) => [min - margin, max + margin] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
       { ...axis, grid: { show: false }, space: 70, values: (_, splits) => splits.map(formatTime) },
       { ...axis, size: 64, values: (_, splits) => splits.map((value) => series[0]!.format(value)) },

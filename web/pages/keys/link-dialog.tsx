@@ -44,7 +44,6 @@ function LinkForm({ onClose }: Pick<LinkProps, 'onClose'>) {
   const isComplete = apiKey.trim() !== '' && label.trim() !== '';
   return (
     <form
-      class="dialog-form"
       autoComplete="off"
       onSubmit={(event) => {
         event.preventDefault();

@@ -37,7 +37,6 @@ function RenameForm({ account, onClose }: RenameProps) {
   });
   return (
     <form
-      class="dialog-form"
       onSubmit={(event) => {
         event.preventDefault();
         if (label.trim() !== '') rename.mutate();

@@ -19,10 +19,10 @@ export interface CodeRequest {
   /** How many codes were mailed. */
   readonly sent: number;
   /** Goes on to the captcha, or mails a code at once where none is needed. */
-  begin(email: string): void;
+  readonly begin: (email: string) => void;
   /** @param captchaToken null without a solved captcha */
-  mail(email: string, captchaToken: string | null): void;
-  restart(): void;
+  readonly mail: (email: string, captchaToken: string | null) => void;
+  readonly restart: () => void;
 }
 
 /** The steps to a mailed code. */

@@ -2,7 +2,7 @@ import type { TranslationOf } from '../../lib/messages.ts';
 import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
-  title: 'Состояние',
+  title: 'Статус',
 };
 
 export default messages;

@@ -176,6 +176,30 @@ test('an ADMIN_TOKEN that is short, or that a header cannot carry, is refused wi
     t.throws(() => load(token), { instanceOf: ConfigError, message: /ADMIN_TOKEN may contain only ASCII/ });
 });
 
+test('what brands the pages is checked at the start, each with what to do', (t) => {
+  const wrong = {
+    BRAND_NAME: ' \u0007',
+    BRAND_COLOR: 'teal',
+    BRAND_LOGO: '/nothing/logo.svg',
+    TERMS_URL: 'example.com',
+    PAGES: 'no',
+  };
+  const { message } = t.throws(() => loadConfig({ ...complete, ...wrong }), { instanceOf: ConfigError });
+  t.regex(message, /^ {2}BRAND_NAME must be one line of visible text/m);
+  t.regex(message, /^ {2}BRAND_COLOR must be a colour such as #0c6b66/m);
+  t.regex(message, /^ {2}BRAND_LOGO names a file that cannot be read: there is no such file/m);
+  t.regex(message, /^ {2}TERMS_URL must be an address/m);
+  t.regex(message, /^ {2}PAGES /m);
+  t.throws(() => loadConfig({ ...complete, BRAND_LOGO: 'package.json' }), {
+    message: /BRAND_LOGO must be the path of an image file: \.svg, /,
+  });
+  t.like(loadConfig({ ...complete, BRAND_COLOR: '#Fa0' }).pages, {
+    isServed: true,
+    brandColor: '#ffaa00',
+    logo: null,
+  });
+});
+
 test('LOG_FORMAT is json or pretty, and by default depends on the output', (t) => {
   const load = (format: string) => loadConfig({ ...complete, LOG_FORMAT: format });
   t.is(load('').logFormat, null);
