@@ -34,7 +34,7 @@ withBrowser(
     await page.waitForLoadState('networkidle');
     t.true(web.findings.scriptBytes > 10_000 && web.findings.scriptBytes < maxScriptBytes);
     t.log(`${web.findings.scriptBytes} bytes of script`);
-    t.is(await page.title(), 'Состояние · Model Gateway');
+    t.is(await page.title(), 'Статус · Model Gateway');
 
     await page.getByRole('button', { name: 'Язык и тема' }).click();
     await page.getByRole('menuitemradio', { name: 'English' }).click();

@@ -135,11 +135,15 @@ function AccountMenu() {
   };
   return (
     <Menu
-      label={common('accountAndBalance', { label: selected.label, balance })}
+      label={common('accounts')}
+      hasText
       buttonClass="account-button"
       button={
         <>
-          <span class="account-name">{selected.label}</span> <span class="money">{balance}</span>
+          <span class="unseen">{common('account')} </span>
+          <span class="account-name">{selected.label}</span>
+          <span class="unseen">, {common('balance')} </span>
+          <span class="money">{balance}</span>
           <Icon name="down" size={14} />
         </>
       }

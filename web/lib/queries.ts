@@ -14,6 +14,7 @@ export const queryClient = new QueryClient({
           ? Math.min(error.retryAfterSeconds, 30) * 1_000
           : 700 * 2 ** count,
     },
-    mutations: { retry: false },
+    // What fails is said at once. It is not done later, when nobody expects it.
+    mutations: { retry: false, networkMode: 'always' },
   },
 });

@@ -27,15 +27,7 @@ export function Combobox({
   const [typed, setTyped] = useState('');
   const wanted = typed.trim().toLowerCase();
   const shown = choices.filter((choice) => choice.label.toLowerCase().includes(wanted)).slice(0, maxShown);
-  const collection = useMemo(
-    () =>
-      combobox.collection({
-        items: [...shown],
-        itemToValue: (choice) => choice.value,
-        itemToString: (choice) => choice.label,
-      }),
-    [typed, choices],
-  );
+  const collection = useMemo(() => collect(shown, choices), [typed, choices]);
   const service = useMachine(combobox.machine, {
     id: useUniqueId(),
     collection,
@@ -74,4 +66,15 @@ export function Combobox({
       </div>
     </div>
   );
+}
+
+function collect(shown: readonly Choice<string>[], choices: readonly Choice<string>[]) {
+  const collection = combobox.collection({
+    items: [...shown],
+    itemToValue: (choice) => choice.value,
+    itemToString: (choice) => choice.label,
+  });
+  // The label of the chosen one is needed also while it is not among those that are shown.
+  collection.find = (value) => choices.find((choice) => choice.value === value) ?? null;
+  return collection;
 }

@@ -27,6 +27,8 @@ const sizeOf = ({ clientWidth, clientHeight }: HTMLElement) => ({ width: clientW
 function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bars' }: ChartProps): uPlot {
   const styles = getComputedStyle(document.documentElement);
   const read = (name: string): string => styles.getPropertyValue(name).trim();
+  // The first and the last bar are as wide as the others.
+  const margin = kind === 'bars' ? ((times[1] ?? 0) - (times[0] ?? 0)) / 2 || 1 : 0;
   const axis = {
     stroke: read('--soft'),
     font: axisFont,
@@ -39,7 +41,7 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
     cursor: { y: false, points: { show: false }, drag: { x: false } },
     padding: [12, 8, 0, 0],
     scales: {
-      x: { time: false, range: withRoomForBars(kind, times) },
+      x: { time: false, range: (_, min, max) => [min - margin, max + margin] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
@@ -74,14 +76,6 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
     place,
   );
 }
-
-/** Half of the distance between two bars beside the first and the last one, which would be cut in the middle. */
-const withRoomForBars =
-  (kind: 'bars' | 'lines', times: readonly number[]) =>
-  (_: uPlot, min: number, max: number): [number, number] => {
-    const half = kind === 'bars' && times.length > 1 ? (times[1]! - times[0]!) / 2 : 0;
-    return [min - half, max + half];
-  };
 
 const labelWidth = 90;
 

@@ -19,8 +19,10 @@ export interface MenuGroup {
 }
 
 export interface MenuProps {
-  /** The name of the button. */
+  /** The name of the menu. */
   readonly label: string;
+  /** Whether the button has a text, which is then its name. If not, that is the name of the menu. */
+  readonly hasText?: boolean;
   readonly button: ComponentChildren;
   readonly buttonClass?: string;
   /** Above the items; not one of them. */
@@ -29,7 +31,14 @@ export interface MenuProps {
 }
 
 /** A button that opens a menu. Arrows, letters and Escape work as in menus of the system. */
-export function Menu({ label, button, buttonClass = 'button quiet medium', head, groups }: MenuProps) {
+export function Menu({
+  label,
+  hasText = false,
+  button,
+  buttonClass = 'button quiet medium',
+  head,
+  groups,
+}: MenuProps) {
   const items = groups.flatMap((group) => group.items);
   const service = useMachine(menu.machine, {
     id: useUniqueId(),
@@ -40,7 +49,12 @@ export function Menu({ label, button, buttonClass = 'button quiet medium', head,
   const api = menu.connect(service, normalizeProps);
   return (
     <>
-      <button {...api.getTriggerProps()} type="button" class={buttonClass} aria-label={label}>
+      <button
+        {...api.getTriggerProps()}
+        type="button"
+        class={buttonClass}
+        aria-label={hasText ? undefined : label}
+      >
         {button}
       </button>
       <div {...api.getPositionerProps()} class="menu-place">

@@ -37,7 +37,7 @@ export const sitePages = [
   page('models', ['/models'], false, { en: 'Models and prices', ru: 'Модели и цены' }),
   page('model', ['/models/*'], false, { en: 'Model', ru: 'Модель' }),
   page('playground', ['/playground'], true, { en: 'Playground', ru: 'Песочница' }),
-  page('status', ['/status'], false, { en: 'Status', ru: 'Состояние' }),
+  page('status', ['/status'], false, { en: 'Status', ru: 'Статус' }),
   page('settings', ['/settings'], true, { en: 'Settings', ru: 'Настройки' }),
 ] as const satisfies readonly SitePage[];
 

@@ -50,7 +50,7 @@ function LinkForm({ onClose }: Pick<LinkProps, 'onClose'>) {
         if (isComplete) link.mutate();
       }}
     >
-      <p class="keys-dialog-text">{t('linkText')}</p>
+      <p class="soft">{t('linkText')}</p>
       <Field
         label={t('linkKey')}
         class="keys-code"

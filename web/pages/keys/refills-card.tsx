@@ -79,20 +79,20 @@ function useColumns(): readonly Column<Refill>[] {
   const format = useFormat();
   return [
     { name: t('time'), isHeader: true, render: ({ created_at }) => <Time value={created_at} /> },
-    { name: t('source'), render: ({ source }) => t(`source_${source}`) },
     {
-      name: t('detail'),
-      render: ({ refill_code_redeemed: code, note }) => (code === '' ? (note ?? '') : <code>{code}</code>),
+      name: t('added'),
+      isNumber: true,
+      render: ({ balance_added: sum }) => (Number(sum) === 0 ? '–' : <Money value={sum} />),
     },
     {
       name: t('addedFree'),
       isNumber: true,
       render: ({ free_requests_added: count }) => (count === 0 ? '–' : format.number(count)),
     },
+    { name: t('source'), render: ({ source }) => t(`source_${source}`) },
     {
-      name: t('added'),
-      isNumber: true,
-      render: ({ balance_added: sum }) => (Number(sum) === 0 ? '–' : <Money value={sum} />),
+      name: t('detail'),
+      render: ({ refill_code_redeemed: code, note }) => (code === '' ? (note ?? '') : <code>{code}</code>),
     },
   ];
 }
