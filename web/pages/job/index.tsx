@@ -60,7 +60,9 @@ function JobView({ job, onReload }: { readonly job: Job; readonly onReload: () =
           title={t(job.status === 'failed' ? 'whyFailed' : 'whyCancelled')}
         >
           <p>{job.error.message}</p>
-          {job.status === 'failed' && <p class="soft small">{t(isWorthRetrying(job) ? 'sendAgain' : 'changeFirst')}</p>}
+          {job.status === 'failed' && (
+            <p class="soft small">{t(isWorthRetrying(job) ? 'sendAgain' : 'changeFirst')}</p>
+          )}
         </Notice>
       )}
       <JobStats job={job} />
@@ -71,7 +73,13 @@ function JobView({ job, onReload }: { readonly job: Job; readonly onReload: () =
 }
 
 /** As docs/jobs.md says: after these, the same request may succeed. */
-const temporaryCodes = ['upstream_error', 'upstream_timeout', 'queue_full', 'service_unavailable', 'deadline_exceeded'];
+const temporaryCodes = [
+  'upstream_error',
+  'upstream_timeout',
+  'queue_full',
+  'service_unavailable',
+  'deadline_exceeded',
+];
 
 const isWorthRetrying = ({ error }: Job): boolean => error !== null && temporaryCodes.includes(error.code);
 
@@ -84,7 +92,10 @@ function JobStats({ job }: { readonly job: Job }) {
   return (
     <section class="card">
       <div class="stats">
-        <Stat label={t('cost')} note={job.free_request === true ? t('free') : cost === null ? t('atTheEnd') : ''}>
+        <Stat
+          label={t('cost')}
+          note={job.free_request === true ? t('free') : cost === null ? t('atTheEnd') : ''}
+        >
           {cost === null ? '—' : <Money value={cost} />}
         </Stat>
         <Stat label={t('waited')}>{started === null ? '—' : between(created, started)}</Stat>

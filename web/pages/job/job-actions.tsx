@@ -17,7 +17,10 @@ export function JobActions({ job }: { readonly job: Job }) {
   const close = (): void => setAsked(null);
   const path = { job_id: job.id };
   const cancel = async (): Promise<void> => {
-    queryClient.setQueryData(['job', job.id], await call(api.DELETE('/v1/jobs/{job_id}', { params: { path } })));
+    queryClient.setQueryData(
+      ['job', job.id],
+      await call(api.DELETE('/v1/jobs/{job_id}', { params: { path } })),
+    );
     await refreshLists();
   };
   const deleteResponse = async (): Promise<void> => {

@@ -47,7 +47,12 @@ function Response({ known }: { readonly known: KnownResponse }) {
         </p>
         {Array.isArray(first) && (
           <code class="job-vector soft">
-            [{first.slice(0, 6).map((value) => format.number(value, { maximumFractionDigits: 4 })).join('; ')}; …]
+            [
+            {first
+              .slice(0, 6)
+              .map((value) => format.number(value, { maximumFractionDigits: 4 }))
+              .join('; ')}
+            ; …]
           </code>
         )}
       </Card>
@@ -56,11 +61,7 @@ function Response({ known }: { readonly known: KnownResponse }) {
   return (
     <>
       {known.body.choices.map(({ index, message }) => (
-        <Card
-          key={index}
-          title={t('result')}
-          actions={<CopyButton text={message.content ?? ''} hasText />}
-        >
+        <Card key={index} title={t('result')} actions={<CopyButton text={message.content ?? ''} hasText />}>
           <div class="work-text" tabIndex={0} role="region" aria-label={t('result')}>
             {message.content ?? JSON.stringify(message.tool_calls ?? null, null, 2)}
           </div>

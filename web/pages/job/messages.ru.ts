@@ -5,8 +5,7 @@ import type en from './messages.en.ts';
 const messages: TranslationOf<typeof en> = {
   ...texts,
   title: 'Задание',
-  mayLeave:
-    'Страницу можно закрыть. Задание продолжится, а результат хранится 24 часа после завершения.',
+  mayLeave: 'Страницу можно закрыть. Задание продолжится, а результат хранится 24 часа после завершения.',
   whyFailed: 'Почему не получилось',
   whyCancelled: 'Задание отменено',
   sendAgain: 'Отправьте тот же запрос ещё раз: он может выполниться.',
@@ -41,7 +40,12 @@ const messages: TranslationOf<typeof en> = {
   resultDeleted: 'Результат удалён.',
   resultUnavailable: 'Результат сохранён, но сейчас его не удаётся прочитать.',
   readAgain: 'Прочитать ещё раз',
-  vectors: { one: '{count} вектор', few: '{count} вектора', many: '{count} векторов', other: '{count} вектора' },
+  vectors: {
+    one: '{count} вектор',
+    few: '{count} вектора',
+    many: '{count} векторов',
+    other: '{count} вектора',
+  },
   dimensions: {
     one: '{count} измерение',
     few: '{count} измерения',

@@ -115,7 +115,9 @@ function Uploading({ upload: { file, share, abort } }: { readonly upload: Upload
       <p class="jobs-name">{file.name}</p>
       <Progress share={share >= 1 ? null : share} label={t('uploading')} />
       <p class="soft small number">
-        {share >= 1 ? t('checking') : t('uploaded', { part: format.bytes(share * file.size), whole: format.bytes(file.size) })}
+        {share >= 1
+          ? t('checking')
+          : t('uploaded', { part: format.bytes(share * file.size), whole: format.bytes(file.size) })}
       </p>
       <Button onClick={() => abort.abort()}>{t('stopUpload')}</Button>
     </div>

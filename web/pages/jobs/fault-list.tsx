@@ -3,6 +3,7 @@ import { useLanguage, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import type en from './messages.en.ts';
+import { FaultLines } from './shared/fault-lines.tsx';
 
 interface Fault {
   /** Null for a fault of the whole file. */
@@ -10,7 +11,7 @@ interface Fault {
   readonly text: Readonly<Record<'en' | 'ru', string>>;
 }
 
-/** Returns what is wrong with the lines of a file, from the error of its estimate. */
+/** Returns what is wrong with the lines of a file, from the error of its estimate: `file_id.3` is the third line. */
 export function listFaults(error: unknown): Fault[] {
   if (!(error instanceof ApiError)) return [];
   return error.issues
@@ -35,14 +36,7 @@ export function FaultList({
       <Notice tone="bad" title={t('faultsTitle')}>
         <p class="small">{t('faultsText')}</p>
       </Notice>
-      <ul class="jobs-fault-list" tabIndex={0} aria-label={t('faultsTitle')}>
-        {faults.map(({ line, text }, i) => (
-          <li key={i}>
-            <span class="jobs-line number">{line === null ? t('wholeFile') : t('lineNumber', { line })}</span>
-            <span>{text[language]}</span>
-          </li>
-        ))}
-      </ul>
+      <FaultLines faults={faults.map(({ line, text }) => ({ line, text: text[language] }))} />
       <div>
         <Button kind="primary" onClick={onClose}>
           {t('otherFile')}

@@ -149,10 +149,7 @@ function Offer({ estimate, onClose }: { readonly estimate: Estimate; readonly on
         <Stat label={t('linesLabel')} note={t(endpoint)}>
           {format.number(lines)}
         </Stat>
-        <Stat
-          label={t('tokens')}
-          note={t('tokensNote', { count: estimate.total_estimated_output_tokens })}
-        >
+        <Stat label={t('tokens')} note={t('tokensNote', { count: estimate.total_estimated_output_tokens })}>
           {format.short(estimate.total_estimated_input_tokens)}
         </Stat>
         <Stat label={t('balance')} note={selected?.label}>

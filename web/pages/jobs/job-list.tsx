@@ -81,7 +81,8 @@ export function JobList() {
 function JobRow({ job }: { readonly job: JobSummary }) {
   const t = useMessages<typeof en>();
   const { id, model, operation, created_at: createdAt, status, error } = job;
-  const hasImages = status === 'succeeded' && (operation === 'images.generations' || operation === 'images.edits');
+  const hasImages =
+    status === 'succeeded' && (operation === 'images.generations' || operation === 'images.edits');
   return (
     <li class="jobs-row">
       <div class="jobs-what">

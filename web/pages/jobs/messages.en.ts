@@ -12,7 +12,8 @@ const messages = {
   noAccountText: 'Jobs and batches belong to an API account. Create the first one, and they appear here.',
   toKeys: 'Go to API keys',
   noJobsTitle: 'No jobs yet',
-  noJobsText: 'Send a request with the header {header}: it becomes a job that runs without you waiting for it.',
+  noJobsText:
+    'Send a request with the header {header}: it becomes a job that runs without you waiting for it.',
   jobsAreKept: 'Jobs are shown for 24 hours after they end.',
   toDocs: 'Read how',
   noSuchJobs: 'No such jobs',
@@ -46,17 +47,14 @@ const messages = {
   byModel: 'Estimate by model',
   noModel: 'No model',
   tooExpensive: 'The estimate is more than your balance',
-  tooExpensiveText: 'Refill the account, or set the most that the batch may cost: it then goes as far as that.',
+  tooExpensiveText:
+    'Refill the account, or set the most that the batch may cost: it then goes as far as that.',
   maxCost: 'Spend no more than, ₽',
   maxCostHint: 'The batch stops there. Lines that are left are not run, and can be retried.',
   noLimit: 'no limit',
   maxCostWrong: 'Enter an amount in roubles, such as 50 or 0.5.',
   start: 'Start the batch',
   otherFile: 'Choose another file',
-  faultsTitle: 'This file cannot run',
-  faultsText: 'Nothing was charged. Correct these lines and upload the file again.',
-  wholeFile: 'File',
-  lineNumber: 'Line {line}',
 } as const satisfies Catalog;
 
 export default messages;

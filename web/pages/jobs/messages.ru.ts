@@ -61,10 +61,6 @@ const messages: TranslationOf<typeof en> = {
   maxCostWrong: 'Укажите сумму в рублях, например 50 или 0,5.',
   start: 'Запустить пакет',
   otherFile: 'Выбрать другой файл',
-  faultsTitle: 'Этот файл нельзя выполнить',
-  faultsText: 'Ничего не списано. Исправьте эти строки и загрузите файл ещё раз.',
-  wholeFile: 'Файл',
-  lineNumber: 'Строка {line}',
 };
 
 export default messages;

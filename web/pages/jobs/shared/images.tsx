@@ -20,7 +20,13 @@ const findMediaType = (base64: string): string =>
   base64.startsWith('/9j/') ? 'image/jpeg' : base64.startsWith('UklGR') ? 'image/webp' : 'image/png';
 
 /** Small images, each a link to the whole one. */
-export function Thumbnails({ sources, size }: { readonly sources: readonly string[]; readonly size: 'small' | 'large' }) {
+export function Thumbnails({
+  sources,
+  size,
+}: {
+  readonly sources: readonly string[];
+  readonly size: 'small' | 'large';
+}) {
   const t = useMessages<typeof texts>();
   return (
     <ul class={`work-images ${size}`}>

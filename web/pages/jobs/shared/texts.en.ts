@@ -37,7 +37,10 @@ const texts = {
   started: 'Started',
   ended: 'Ended',
   keep: 'Go back',
-  line: 'Line',
+  faultsTitle: 'This file cannot run',
+  faultsText: 'Nothing was charged. Correct these lines and upload the file again.',
+  wholeFile: 'File',
+  lineNumber: 'Line {line}',
   openImage: 'Open image {number}',
 } as const satisfies Catalog;
 

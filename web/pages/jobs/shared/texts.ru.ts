@@ -47,7 +47,10 @@ const texts: TranslationOf<typeof en> = {
   started: 'Начато',
   ended: 'Завершено',
   keep: 'Назад',
-  line: 'Строка',
+  faultsTitle: 'Этот файл нельзя выполнить',
+  faultsText: 'Ничего не списано. Исправьте эти строки и загрузите файл ещё раз.',
+  wholeFile: 'Файл',
+  lineNumber: 'Строка {line}',
   openImage: 'Открыть изображение {number}',
 };
 

@@ -6,9 +6,7 @@ export type Job = components['schemas']['Job'];
 export type JobSummary = components['schemas']['JobSummary'];
 export type JobStatus = JobSummary['status'];
 export type BatchEndpoint = components['schemas']['FileCostEstimate']['endpoint'];
-export type JobFilter = NonNullable<
-  NonNullable<operations['listJobs']['parameters']['query']>['status']
->;
+export type JobFilter = NonNullable<NonNullable<operations['listJobs']['parameters']['query']>['status']>;
 
 type ChatResponse = components['schemas']['ChatResponse'];
 type ImageResponse = components['schemas']['ImageResponse'];
