@@ -12,7 +12,8 @@ const isForAccount = (url: string): boolean => {
   return pathname.startsWith('/v1/') && !pathname.startsWith('/v1/web/');
 };
 
-async function addSession(request: Request): Promise<void> {
+/** Adds what a call of the session needs: its token, and the account that it is for. */
+export async function addSession(request: Request): Promise<void> {
   if (readSession().status === 'none') return;
   await freshenSession();
   if (!safeMethods.includes(request.method)) {

@@ -71,6 +71,8 @@ export function createFormat(language: Language, timeZone: string) {
         unitDisplay: 'short',
         maximumFractionDigits: value < 10 ? 2 : 0,
       }),
+    /** `2 h 5 min`: the two largest units of a time that may be long. */
+    duration: (seconds: number): string => formatDuration(number, seconds),
     bytes: (value: number): string => formatBytes(number, value),
   };
 }
@@ -87,6 +89,33 @@ function formatAgo(relative: Intl.RelativeTimeFormat, differenceMs: number): str
   for (const [unit, size] of agoUnits)
     if (Math.abs(differenceMs) >= size) return relative.format(Math.trunc(differenceMs / size), unit);
   return relative.format(Math.trunc(differenceMs / 1_000), 'second');
+}
+
+const durationUnits = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+function formatDuration(
+  number: (value: number, options: Intl.NumberFormatOptions) => string,
+  seconds: number,
+): string {
+  const write = (value: number, unit: string): string =>
+    number(value, {
+      style: 'unit',
+      unit,
+      unitDisplay: 'short',
+      maximumFractionDigits: value < 10 && unit === 'second' && seconds < 10 ? 1 : 0,
+    });
+  if (seconds < 60) return write(seconds, 'second');
+  const first = durationUnits.findIndex(([, size]) => seconds >= size);
+  const [unit, size] = durationUnits[first]!;
+  const [nextUnit, nextSize] = durationUnits[first + 1]!;
+  const rest = Math.floor((seconds % size) / nextSize);
+  const whole = write(Math.floor(seconds / size), unit);
+  return rest === 0 ? whole : `${whole} ${write(rest, nextUnit)}`;
 }
 
 const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte'] as const;

@@ -1,12 +1,76 @@
+import { useSearchParams } from 'wouter-preact';
+import { SiteLink } from '../../frame/site-link.tsx';
+import { useAccounts } from '../../lib/accounts.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { BatchList } from './batch-list.tsx';
+import { JobList } from './job-list.tsx';
 import type en from './messages.en.ts';
+import { NewBatch } from './new-batch.tsx';
+import './shared/work.css';
 import './jobs.css';
+
+type TabName = 'jobs' | 'batches';
 
 export default function JobsPage() {
   const t = useMessages<typeof en>();
+  const { query } = useAccounts();
   return (
     <div class="page jobs">
-      <h1>{t('title')}</h1>
+      <header class="page-head">
+        <div>
+          <h1>{t('jobsAndBatches')}</h1>
+          <p>{t('intro')}</p>
+        </div>
+      </header>
+      <QueryView query={query} loading={<Skeleton lines={8} />}>
+        {(accounts) => (accounts.length === 0 ? <NoAccount /> : <Lists />)}
+      </QueryView>
     </div>
+  );
+}
+
+function NoAccount() {
+  const t = useMessages<typeof en>();
+  return (
+    <section class="card">
+      <EmptyState
+        title={t('noAccountTitle')}
+        action={
+          <SiteLink href="/keys" class="button primary">
+            {t('toKeys')}
+          </SiteLink>
+        }
+      >
+        {t('noAccountText')}
+      </EmptyState>
+    </section>
+  );
+}
+
+function Lists() {
+  const t = useMessages<typeof en>();
+  const [search, setSearch] = useSearchParams();
+  const tab: TabName = search.get('tab') === 'batches' || search.has('file') ? 'batches' : 'jobs';
+  return (
+    <Tabs
+      label={t('jobsAndBatches')}
+      value={tab}
+      onChange={(next) => setSearch(next === 'jobs' ? {} : { tab: next })}
+      list={[
+        { value: 'jobs', label: t('jobs'), content: <JobList /> },
+        {
+          value: 'batches',
+          label: t('batches'),
+          content: (
+            <div class="jobs-batches">
+              <NewBatch />
+              <BatchList />
+            </div>
+          ),
+        },
+      ]}
+    />
   );
 }

@@ -1,0 +1,103 @@
+import { useMutation } from '@tanstack/preact-query';
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { refreshAccounts } from '../../lib/accounts.ts';
+import { api, call } from '../../lib/api.ts';
+import { describeError } from '../../lib/api-error.ts';
+import { downloadFile } from '../../lib/download.ts';
+import { useLanguage, useMessages } from '../../lib/language.tsx';
+import { queryClient } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { showToast } from '../../ui/toast.tsx';
+import { Ask } from '../jobs/shared/ask.tsx';
+import { hasBatchEnded, type Batch } from '../jobs/shared/work.ts';
+import type en from './messages.en.ts';
+
+/** What can be done with a batch in its current state. */
+export function BatchActions({ batch }: { readonly batch: Batch }) {
+  const t = useMessages<typeof en>();
+  const [, navigate] = useLocation();
+  const [asked, setAsked] = useState<'cancel' | 'retry' | null>(null);
+  const close = (): void => setAsked(null);
+  const { id, request_counts: counts } = batch;
+  const path = { batch_id: id };
+  const hasEnded = hasBatchEnded(batch);
+  const remaining = counts.total - counts.completed - counts.failed;
+  const cancel = async (): Promise<void> => {
+    const next = await call(api.POST('/v1/batches/{batch_id}/cancel', { params: { path } }));
+    queryClient.setQueryData(['batch', id], next);
+    await refreshLists();
+  };
+  const retry = async (): Promise<void> => {
+    const header = { 'Idempotency-Key': `retry ${id}` };
+    const next = await call(api.POST('/v1/batches/{batch_id}/retry', { params: { path, header } }));
+    queryClient.setQueryData(['batch', next.id], next);
+    navigate(`/batches/${next.id}`);
+    await refreshLists();
+  };
+  return (
+    <div class="work-actions">
+      <Download
+        fileId={batch.partial_output_file_id}
+        name={`${id}-results.jsonl`}
+        text={t(hasEnded ? 'results' : 'resultsSoFar')}
+      />
+      <Download fileId={batch.partial_error_file_id} name={`${id}-errors.jsonl`} text={t('errors')} />
+      {hasEnded && batch.error_file_id !== null && counts.failed > 0 && (
+        <Button kind="primary" icon="refresh" onClick={() => setAsked('retry')}>
+          {t('retry')}
+        </Button>
+      )}
+      {!hasEnded && batch.status !== 'cancelling' && (
+        <Button onClick={() => setAsked('cancel')}>{t('cancel')}</Button>
+      )}
+      <Ask
+        title={t('cancelTitle')}
+        action={t('cancel')}
+        kind="danger"
+        isOpen={asked === 'cancel'}
+        onClose={close}
+        run={cancel}
+      >
+        <p>{t('cancelRunning')}</p>
+        <p>{t('cancelOthers', { count: remaining })}</p>
+      </Ask>
+      <Ask
+        title={t('retryTitle')}
+        action={t('retry')}
+        kind="primary"
+        isOpen={asked === 'retry'}
+        onClose={close}
+        run={retry}
+      >
+        <p>{t('retryText', { count: counts.failed })}</p>
+        <p>{t('retryOnce')}</p>
+      </Ask>
+    </div>
+  );
+}
+
+const refreshLists = (): Promise<unknown> =>
+  Promise.all([queryClient.invalidateQueries({ queryKey: ['batches'] }), refreshAccounts()]);
+
+function Download({
+  fileId,
+  name,
+  text,
+}: {
+  readonly fileId: string | null;
+  readonly name: string;
+  readonly text: string;
+}) {
+  const language = useLanguage();
+  const download = useMutation({
+    mutationFn: (id: string) => downloadFile(`/v1/files/${id}/content`, name),
+    onError: (error) => showToast(describeError(error, language), 'error'),
+  });
+  if (fileId === null) return null;
+  return (
+    <Button icon="download" busy={download.isPending} onClick={() => download.mutate(fileId)}>
+      {text}
+    </Button>
+  );
+}

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from 'preact';
+import { useMessages } from '../../lib/language.tsx';
+import { Card } from '../../ui/card.tsx';
+import { CopyButton } from '../../ui/copy.tsx';
+import { Time } from '../../ui/money.tsx';
+import { findBatchEnd, hasBatchEnded, toIso, type Batch, type BatchEndpoint } from '../jobs/shared/work.ts';
+import type en from './messages.en.ts';
+
+/** What else is known of a batch. */
+export function BatchFacts({ batch }: { readonly batch: Batch }) {
+  const t = useMessages<typeof en>();
+  const times = [
+    ['created', batch.created_at],
+    ['started', batch.in_progress_at],
+    ['ended', findBatchEnd(batch)],
+    ['expires', hasBatchEnded(batch) ? null : batch.expires_at],
+  ] as const;
+  return (
+    <Card title={t('details')}>
+      <dl class="work-facts">
+        <Fact name={t('id')}>
+          <code>{batch.id}</code> <CopyButton text={batch.id} label={t('copyId')} />
+        </Fact>
+        <Fact name={t('kind')}>{t(batch.endpoint as BatchEndpoint)}</Fact>
+        {times.map(
+          ([name, value]) =>
+            value !== null && (
+              <Fact key={name} name={t(name)}>
+                <Time value={toIso(value)} />
+              </Fact>
+            ),
+        )}
+        {Object.entries(batch.metadata ?? {}).map(([name, value]) => (
+          <Fact key={`metadata ${name}`} name={name}>
+            {value}
+          </Fact>
+        ))}
+      </dl>
+    </Card>
+  );
+}
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+);

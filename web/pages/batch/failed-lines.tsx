@@ -1,0 +1,71 @@
+import { useMessages } from '../../lib/language.tsx';
+import { Card } from '../../ui/card.tsx';
+import { QueryView, Skeleton } from '../../ui/states.tsx';
+import { Table } from '../../ui/table.tsx';
+import type { Batch } from '../jobs/shared/work.ts';
+import type en from './messages.en.ts';
+import { useFirstLines, type ResultLine } from './read-lines.ts';
+
+const maxShown = 50;
+
+/** Lines that failed, with their reasons. There may be many thousands: the first ones stand for the others. */
+export function FailedLines({ batch }: { readonly batch: Batch }) {
+  const t = useMessages<typeof en>();
+  const { failed } = batch.request_counts;
+  const query = useFirstLines(batch, batch.partial_error_file_id, failed, maxShown);
+  if (failed === 0 || batch.partial_error_file_id === null) return null;
+  return (
+    <Card title={t('failedLines', { count: failed })}>
+      <QueryView query={query} loading={<Skeleton lines={4} height="2rem" />}>
+        {(lines) => (
+          <>
+            {lines.length < failed && <p class="soft small">{t('firstOnly', { count: lines.length })}</p>}
+            <Table
+              caption={t('failedLines', { count: failed })}
+              rows={lines}
+              keyOf={({ custom_id: id }) => id}
+              columns={[
+                {
+                  name: t('customId'),
+                  isHeader: true,
+                  render: ({ custom_id: id }) => <code class="batch-id">{id}</code>,
+                },
+                { name: t('reason'), render: (line) => <Reason line={line} /> },
+              ]}
+            />
+          </>
+        )}
+      </QueryView>
+    </Card>
+  );
+}
+
+function Reason({ line }: { readonly line: ResultLine }) {
+  const t = useMessages<typeof en>();
+  const { code, message } = findReason(line);
+  const known = notRunCodes.find((one) => one === code);
+  return (
+    <div class="batch-reason">
+      <p>{known === undefined ? message : t(known)}</p>
+      {known === undefined && code !== null && <code class="soft">{code}</code>}
+    </div>
+  );
+}
+
+/** Codes of lines that were not run, each with a text. */
+const notRunCodes = [
+  'insufficient_balance',
+  'batch_cancelled',
+  'batch_expired',
+  'budget_exceeded',
+  'model_not_allowed',
+  'key_expired',
+  'account_banned',
+  'input_lost',
+] as const;
+
+function findReason({ response, error }: ResultLine): { code: string | null; message: string } {
+  if (error !== null) return error;
+  const body = response?.body;
+  return body !== undefined && 'error' in body ? body.error : { code: null, message: '—' };
+}

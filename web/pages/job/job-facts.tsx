@@ -1,0 +1,54 @@
+import type { ComponentChildren } from 'preact';
+import { useMessages } from '../../lib/language.tsx';
+import { Card } from '../../ui/card.tsx';
+import { CopyButton } from '../../ui/copy.tsx';
+import { Time } from '../../ui/money.tsx';
+import type { Job } from '../jobs/shared/work.ts';
+import type en from './messages.en.ts';
+
+/** What else is known of a job. */
+export function JobFacts({ job }: { readonly job: Job }) {
+  const t = useMessages<typeof en>();
+  const times = [
+    ['started', job.started_at],
+    ['ended', job.ended_at],
+    ['deadline', job.deadline_at],
+    ['cancelAt', job.cancel_at],
+    ['kept', job.expires_at],
+  ] as const;
+  return (
+    <Card title={t('details')}>
+      <dl class="work-facts">
+        <Fact name={t('id')}>
+          <code>{job.id}</code> <CopyButton text={job.id} label={t('copyId')} />
+        </Fact>
+        <Fact name={t('kind')}>{t(job.operation)}</Fact>
+        {times.map(
+          ([name, value]) =>
+            value !== null && (
+              <Fact key={name} name={t(name)}>
+                <Time value={value} />
+              </Fact>
+            ),
+        )}
+        {job.attempts > 1 && <Fact name={t('attempts')}>{job.attempts}</Fact>}
+        {job.webhook !== null && (
+          <Fact name={t('webhook')}>
+            {job.webhook.url}
+            <p class="soft small">
+              {t(`webhook-${job.webhook.status}`)}
+              {job.webhook.last_error !== null && `: ${job.webhook.last_error}`}
+            </p>
+          </Fact>
+        )}
+      </dl>
+    </Card>
+  );
+}
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+);
