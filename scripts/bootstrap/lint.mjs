@@ -3,6 +3,7 @@
 // Usage: node scripts/bootstrap/lint.mjs [--built]
 import { delimiter, join } from 'node:path';
 import { build, isBuilt } from './build.mjs';
+import { hasWeb } from './web.mjs';
 import { withLock } from './lock.mjs';
 import { assembleLua } from './lua.mjs';
 import { binOf, findOnPath, root, run, say } from './processes.mjs';
@@ -33,6 +34,7 @@ async function lintLua() {
 
 /** The types of the API come from its description, which is part of the built product. */
 async function prepareTypes() {
+  if (!hasWeb()) return true;
   if (!process.argv.includes('--built')) {
     await withLock(async () => {
       if (!isBuilt('all') && !isBuilt('product')) await build('product');
@@ -41,7 +43,8 @@ async function prepareTypes() {
   return await runLinter(process.execPath, [join(root, 'scripts', 'bootstrap', 'web-types.mjs')]);
 }
 
-const checkTypes = () => runLinter(process.execPath, [binOf('typescript'), '-p', join(root, 'web')]);
+const checkTypes = () =>
+  hasWeb() ? runLinter(process.execPath, [binOf('typescript'), '-p', join(root, 'web')]) : true;
 
 const hasTypes = await prepareTypes();
 const results = await Promise.all([

@@ -37,13 +37,16 @@ function hashSources() {
   return hash.digest('hex');
 }
 
-export const isWebBuilt = () => existsSync(webFolder) && readText(stampPath) === hashSources();
+/** Without sources, there is nothing to build, and no pages are served. */
+export const hasWeb = () => existsSync(webSources);
+
+export const isWebBuilt = () => !hasWeb() || (existsSync(webFolder) && readText(stampPath) === hashSources());
 
 /** @throws SetupError */
 export async function buildWeb() {
+  if (isWebBuilt()) return;
   // Compute the hash first, so that files that change meanwhile are built by the next command.
   const hash = hashSources();
-  if (existsSync(webFolder) && readText(stampPath) === hash) return;
   const { code, output } = await run(process.execPath, [builder]);
   if (code !== 0)
     throw new SetupError(`${output.trimEnd()}\n\nThe pages could not be built; see the output above.`);

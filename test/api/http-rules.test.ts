@@ -63,7 +63,9 @@ test('a request target may be an absolute URL, or * for the server itself', asyn
   for (const [line, status] of [
     ['GET http://elsewhere.example/v1/models HTTP/1.1', 200],
     ['GET HTTP://elsewhere.example/v1/models?type=chat HTTP/1.1', 200],
-    ['GET http://elsewhere.example HTTP/1.1', 404],
+    // The start page.
+    ['GET http://elsewhere.example HTTP/1.1', 200],
+    ['GET http://elsewhere.example/elsewhere HTTP/1.1', 404],
     ['GET http://[::1/v1/models HTTP/1.1', 200],
     ['GET http://a@b:c@d/v1/models HTTP/1.1', 200],
     ['GET ftp://[x/v1/models HTTP/1.1', 404],

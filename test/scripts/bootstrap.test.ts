@@ -161,6 +161,33 @@ test('a changed, added or removed source triggers a build, even if its modificat
   t.false(existsSync(join(root, 'dist/api/new.js')));
 });
 
+test('the pages are built next to the product, and again only if their sources have changed', async (t) => {
+  const { run, calls, write } = makeProject(t);
+  write('web/main.tsx', '1');
+  write('api/pages/site/site-pages.ts', '1');
+  write(
+    'scripts/bootstrap/build-web.mjs',
+    `import fs from 'node:fs';
+    if (fs.existsSync('bad-web')) { console.log('main.tsx: wrong'); process.exit(1); }
+    fs.mkdirSync('dist/web', { recursive: true });
+    fs.appendFileSync(process.env.CALLS, 'build-web\\n');`,
+  );
+  const countBuilds = (): number => calls().filter((call) => call === 'build-web').length;
+  await run(['admin']);
+  await run(['admin']);
+  t.is(countBuilds(), 1);
+  // The server and the pages share this list.
+  write('api/pages/site/site-pages.ts', '2');
+  write('web/generated/api.d.ts', 'types');
+  await run(['admin']);
+  t.is(countBuilds(), 2);
+  write('bad-web', '');
+  write('web/main.tsx', '3');
+  const { code, stderr } = await run(['admin']);
+  t.is(code, 1);
+  t.regex(stderr, /main\.tsx: wrong\n\nThe pages could not be built/);
+});
+
 test('a changed lock file triggers an installation; packages that were installed by hand are not installed again', async (t) => {
   const { root, run, calls, write } = makeProject(t);
   await run(['admin']);
