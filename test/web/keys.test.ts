@@ -58,7 +58,7 @@ withBrowser('a new user creates an account, redeems a code, and copies code that
   await page.getByLabel('Refill code').fill(await createRefillCode(stack, '50'));
   await page.getByRole('button', { name: 'Redeem' }).click();
   await page.getByText('Added: ₽50.00').waitFor();
-  await page.getByRole('row', { name: /Code.*₽50\.00/ }).waitFor();
+  await page.getByRole('row', { name: /₽50\.00.*Code/ }).waitFor();
   await takeScreenshots(web, 'keys-created');
 
   const curl = (await page.locator('.code-block code').textContent())!;
