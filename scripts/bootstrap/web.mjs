@@ -26,7 +26,7 @@ function listSources() {
   const names = readdirSync(webSources, { recursive: true, withFileTypes: true });
   const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const sources = new Set(files.filter((path) => !path.includes('/generated/')));
-  for (const path of [...sources]) addImports(path, sources);
+  for (const path of Array.from(sources)) addImports(path, sources);
   return [...[...sources].sort(), builder];
 }
 

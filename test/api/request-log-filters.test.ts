@@ -60,7 +60,7 @@ function multiply({ rates, quantities }: RequestLog): bigint {
   const perMillion = new Set(['prompt', 'cached_prompt', 'cache_write', 'completion', 'characters']);
   let sum = 0n;
   for (const [name, rate] of Object.entries(rates!)) {
-    const quantity = parseRub(quantities![name as keyof typeof quantities]!)!;
+    const quantity = parseRub(quantities![name as keyof typeof quantities])!;
     sum += parseRub(rate)! * quantity * (perMillion.has(name) ? 1n : 1_000_000n);
   }
   // A rate and a quantity have nine decimals each.
@@ -90,7 +90,10 @@ test('what a request was charged by multiplies to its cost, whatever its prices 
   const [plain, streamed, long, short, flat, timed, vectors, picture] = ids.map((id) =>
     items.find(({ request_id: one }) => one === id)!,
   );
-  t.deepEqual(items.filter(({ rates }) => rates === null), []);
+  t.deepEqual(
+    items.filter(({ rates }) => rates === null),
+    [],
+  );
   for (const item of items) {
     assertSum(t, item);
     t.true(item.cost_request > 0);
@@ -275,7 +278,7 @@ test('a wrong filter is a 422 that names it', async (t) => {
   ];
   for (const [query, param] of cases) {
     const path = `/users/request_logs?${query}`;
-    const { status, body } = await callApi<ErrorBody>(stack.url, account.apiKey, 'GET', path);
+    const { status, body } = await callApi(stack.url, account.apiKey, 'GET', path);
     t.is(status, 422, query);
     t.like(body.error, { code: 'validation_failed', param }, query);
     t.is((await readCsv(account, query)).status, 422);

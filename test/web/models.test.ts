@@ -51,7 +51,8 @@ function sumsOfHour(index: number): RequestSums {
   const sums = new RequestSums();
   for (const [model, hours] of Object.entries(recordedHours)) {
     const failed = failedOfTen[hours[index] as keyof typeof failedOfTen];
-    for (let i = 0; failed !== undefined && i < 10; i++) {
+    if (failed === undefined) continue;
+    for (let i = 0; i < 10; i++) {
       const success = i >= failed;
       const billedMs = 900 + ((index * 37) % 11) * 60;
       const request = { durationMs: billedMs + 80, billedMs, promptTokens: 420, completionTokens: 75 };

@@ -20,13 +20,15 @@ export async function uploadForm<Result>(
     call.open('POST', request.url);
     request.headers.forEach((value, name) => call.setRequestHeader(name, value));
     call.responseType = 'text';
-    call.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total);
-    call.onload = () => {
+    call.upload.addEventListener('progress', ({ loaded, total }) =>
+      onProgress(total === 0 ? 0 : loaded / total),
+    );
+    call.addEventListener('load', () => {
       const body = parse(call.responseText);
       if (call.status < 300) resolve(body as Result);
       else reject(ApiError.ofResponse(toResponse(call), body));
-    };
-    call.onerror = () => reject(ApiError.ofNetwork());
+    });
+    call.addEventListener('error', () => reject(ApiError.ofNetwork()));
     signal.addEventListener('abort', () => {
       call.abort();
       reject(signal.reason as Error);

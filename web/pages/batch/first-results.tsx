@@ -54,6 +54,7 @@ function Result({ line: { response } }: { readonly line: ResultLine }) {
       </span>
     );
   }
-  const text = known.body.choices[0]?.message.content ?? '';
+  const content = known.body.choices[0]?.message.content ?? '';
+  const text = typeof content === 'string' ? content : '';
   return <p class="batch-text">{text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text}</p>;
 }

@@ -138,7 +138,7 @@ function ModelRow({
               : common('succeeded24', { rate: format.percent(day.successShare) })}
           </p>
         )}
-        {day?.speed != null && (
+        {day !== undefined && day.speed !== null && (
           <p class="small soft">
             {common('tokensPerSecond', { speed: format.number(day.speed, { maximumFractionDigits: 0 }) })}
           </p>
