@@ -26,8 +26,8 @@ function listSources() {
   const names = readdirSync(webSources, { recursive: true, withFileTypes: true });
   const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const sources = new Set(files.filter((path) => !path.includes('/generated/')));
-  for (const path of [...sources]) addImports(path, sources);
-  return [...[...sources].sort(), builder];
+  for (const path of Array.from(sources)) addImports(path, sources);
+  return [...Array.from(sources).sort(), builder];
 }
 
 /** Returns a hash of what the build consists of. */

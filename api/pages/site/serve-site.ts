@@ -99,7 +99,9 @@ class SitePages {
   }
 
   #readHint(context: ApiContext): SessionHint {
-    return readSessionHint(this.#services.web.sessions, (cookie) => readCookie(context, this.#services.config, cookie));
+    return readSessionHint(this.#services.web.sessions, (cookie) =>
+      readCookie(context, this.#services.config, cookie),
+    );
   }
 
   #prepare(page: SitePage, language: SiteLanguage, theme: Theme, session: SessionHint): PreparedBody {
