@@ -51,12 +51,11 @@ function sumsOfHour(index: number): RequestSums {
   const sums = new RequestSums();
   for (const [model, hours] of Object.entries(recordedHours)) {
     const failed = failedOfTen[hours[index]!];
-    for (let i = 0; failed !== undefined && i < 10; i++) {
-      const success = i >= failed;
-      const billedMs = 900 + ((index * 37) % 11) * 60;
-      const request = { durationMs: billedMs + 80, billedMs, promptTokens: 420, completionTokens: 75 };
-      sums.add({ model, success, responseCode: success ? 200 : 502, ...request });
-    }
+    if (failed === undefined) continue;
+    const billedMs = 900 + ((index * 37) % 11) * 60;
+    const request = { model, durationMs: billedMs + 80, billedMs, promptTokens: 420, completionTokens: 75 };
+    for (let i = 0; i < 10; i++)
+      sums.add({ ...request, success: i >= failed, responseCode: i >= failed ? 200 : 502 });
   }
   return sums;
 }
