@@ -82,8 +82,8 @@ const labelWidth = 90;
 /** The times that are named: those of values, as many as fit. */
 function chooseTimes(times: readonly number[], width: number): number[] {
   const step = Math.max(1, Math.ceil((times.length * labelWidth) / Math.max(width, labelWidth)));
-  // Counted from the end, so that the latest has its name.
-  return times.filter((_, i) => (times.length - 1 - i) % step === 0);
+  // Not the first and the last, whose names would be cut.
+  return times.filter((_, i) => i % step === Math.floor(step / 2));
 }
 
 /** Shows the values under the pointer. The table below the chart has them for everybody else. */

@@ -1,6 +1,7 @@
 import { useFormat } from '../lib/format.ts';
 import { useCommon } from '../lib/language.tsx';
 import { summarizeHours, type ModelHour } from '../lib/models.ts';
+import { Table } from './table.tsx';
 
 /** Of a bar in percent of its place: even a rate of 0 can be seen. */
 const minHeight = 18;
@@ -55,32 +56,25 @@ export function HourBars({ name, hours }: { readonly name: string; readonly hour
 export function HourTable({ name, hours }: { readonly name: string; readonly hours: readonly ModelHour[] }) {
   const common = useCommon();
   const format = useFormat();
-  const label = common('successByHour', { name });
   return (
-    <div class="table-scroll" role="region" aria-label={label} tabIndex={0}>
-      <table class="table">
-        <caption class="unseen">{label}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{common('hour')}</th>
-            <th scope="col" class="number">
-              {common('successRate')}
-            </th>
-            <th scope="col" class="number">
-              {common('requestCount')}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {hours.toReversed().map(({ hour, success_rate: rate, requests }) => (
-            <tr key={hour}>
-              <th scope="row">{format.dateTime(hour)}</th>
-              <td class="number">{rate === null ? common('noRequests') : format.percent(rate / 100)}</td>
-              <td class="number">{format.number(requests)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      caption={common('successByHour', { name })}
+      rows={hours.toReversed()}
+      keyOf={({ hour }) => hour}
+      columns={[
+        { name: common('hour'), isHeader: true, render: ({ hour }) => format.dateTime(hour) },
+        {
+          name: common('successRate'),
+          isNumber: true,
+          render: ({ success_rate: rate }) =>
+            rate === null ? common('noRequests') : format.percent(rate / 100),
+        },
+        {
+          name: common('requestCount'),
+          isNumber: true,
+          render: ({ requests }) => format.number(requests),
+        },
+      ]}
+    />
   );
 }

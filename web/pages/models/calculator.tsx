@@ -57,18 +57,21 @@ export function Calculator({
           </span>
         }
       >
-        <ModelPicker models={priced} chosen={chosen} onToggle={(id) => change(toggleChosen(chosen, id))} />
-        {chosen.length === 0 && (
-          <Select
-            label={t('kind')}
-            value={kind}
-            choices={[
-              { value: 'text', label: t('kind_text') },
-              { value: 'embedding', label: t('kind_embedding') },
-            ]}
-            onChoose={(value) => change({ kind: value === 'text' ? null : value })}
-          />
-        )}
+        <div class="models-choice">
+          {' '}
+          <ModelPicker models={priced} chosen={chosen} onToggle={(id) => change(toggleChosen(chosen, id))} />
+          {chosen.length === 0 && (
+            <Select
+              label={t('kind')}
+              value={kind}
+              choices={[
+                { value: 'text', label: t('kind_text') },
+                { value: 'embedding', label: t('kind_embedding') },
+              ]}
+              onChoose={(value) => change({ kind: value === 'text' ? null : value })}
+            />
+          )}
+        </div>{' '}
         {estimates.length < compared.length && <p class="small soft">{t('notByTokens')}</p>}
         {estimates.length === 0 ? (
           <EmptyState title={t('nothingToCompare')}>{t('nothingToCompareText')}</EmptyState>

@@ -100,6 +100,7 @@ function ModelRow({
   const common = useCommon();
   const format = useFormat();
   const tags = listCapabilities(model);
+  const speed = day?.speed ?? null;
   return (
     <li class="models-row">
       <div class="models-what">
@@ -138,9 +139,13 @@ function ModelRow({
               : common('succeeded24', { rate: format.percent(day.successShare) })}
           </p>
         )}
+<<<<<<< HEAD
         {day !== undefined && day.speed !== null && (
+=======
+        {speed !== null && (
+>>>>>>> wt-g43
           <p class="small soft">
-            {common('tokensPerSecond', { speed: format.number(day.speed, { maximumFractionDigits: 0 }) })}
+            {common('tokensPerSecond', { speed: format.number(speed, { maximumFractionDigits: 0 }) })}
           </p>
         )}
       </div>

@@ -33,7 +33,9 @@ export function Checks({ health }: { readonly health: Health | null }) {
         const state = health?.checks[name] ?? null;
         return (
           <li key={name} class={state ?? ''}>
-            {state !== null && <Icon name={state === 'ok' ? 'check' : 'warning'} />}
+            <span class="status-mark">
+              {state !== null && <Icon name={state === 'ok' ? 'check' : 'warning'} />}
+            </span>
             <div>
               <p class="status-check">
                 {t(`check_${name}`)}

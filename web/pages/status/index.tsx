@@ -1,7 +1,7 @@
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Card, Stat } from '../../ui/card.tsx';
-import { ErrorState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { ErrorState } from '../../ui/states.tsx';
 import { Checks, Headline } from './checks.tsx';
 import type en from './messages.en.ts';
 import { ModelRows } from './model-rows.tsx';
@@ -54,21 +54,28 @@ function SystemHealth() {
 function Traffic() {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const query = useSummary();
+  const { data, error, refetch } = useSummary();
+  if (data === undefined && error !== null)
+    return (
+      <Card title={t('traffic')}>
+        <ErrorState error={error} onRetry={refetch} />
+      </Card>
+    );
+  // The figures keep their places while they are loading. The API has a rate of 0 where nothing was counted.
+  const hasRate = data !== undefined && data.total_requests > 0;
   return (
     <Card title={t('traffic')}>
-      <QueryView query={query} loading={<Skeleton lines={1} height="5.3rem" />}>
-        {({ total_requests: requests, total_tokens: tokens, success_rate: rate }) => (
-          <div class="stats">
-            <Stat label={t('requests')}>{format.number(requests)}</Stat>
-            <Stat label={t('tokens')}>
-              <span title={format.number(tokens)}>{format.short(tokens)}</span>
-            </Stat>
-            {/* The API has 0 where nothing was counted. */}
-            <Stat label={t('success')}>{requests === 0 ? '–' : format.percent(rate / 100)}</Stat>
-          </div>
-        )}
-      </QueryView>
+      <div class="stats" aria-busy={data === undefined}>
+        <Stat label={t('requests')}>{data === undefined ? '–' : format.number(data.total_requests)}</Stat>
+        <Stat label={t('tokens')}>
+          {data === undefined ? (
+            '–'
+          ) : (
+            <span title={format.number(data.total_tokens)}>{format.short(data.total_tokens)}</span>
+          )}
+        </Stat>
+        <Stat label={t('success')}>{hasRate ? format.percent(data.success_rate / 100) : '–'}</Stat>
+      </div>
     </Card>
   );
 }

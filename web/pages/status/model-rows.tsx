@@ -28,7 +28,7 @@ export function ModelRows() {
   const failed = [models, histories].find(({ data, error }) => data === undefined && error !== null);
   if (failed !== undefined) return <ErrorState error={failed.error} onRetry={failed.refetch} />;
   if (models.data === undefined || histories.data === undefined)
-    return <Skeleton lines={6} height="4.5rem" />;
+    return <Skeleton lines={12} height="4.5rem" />;
   if (models.data.length === 0) return <EmptyState title={t('noModels')} />;
   return (
     <>
