@@ -27,7 +27,7 @@ function listSources() {
   const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const sources = new Set(files.filter((path) => !path.includes('/generated/')));
   for (const path of Array.from(sources)) addImports(path, sources);
-  return [...Array.from(sources).sort(), builder];
+  return [...[...sources].sort(), builder];
 }
 
 /** Returns a hash of what the build consists of. */
@@ -37,13 +37,16 @@ function hashSources() {
   return hash.digest('hex');
 }
 
-export const isWebBuilt = () => existsSync(webFolder) && readText(stampPath) === hashSources();
+/** Without sources, there is nothing to build, and no pages are served. */
+export const hasWeb = () => existsSync(webSources);
+
+export const isWebBuilt = () => !hasWeb() || (existsSync(webFolder) && readText(stampPath) === hashSources());
 
 /** @throws SetupError */
 export async function buildWeb() {
+  if (isWebBuilt()) return;
   // Compute the hash first, so that files that change meanwhile are built by the next command.
   const hash = hashSources();
-  if (existsSync(webFolder) && readText(stampPath) === hash) return;
   const { code, output } = await run(process.execPath, [builder]);
   if (code !== 0)
     throw new SetupError(`${output.trimEnd()}\n\nThe pages could not be built; see the output above.`);

@@ -4,7 +4,7 @@ import type { Stats } from '../../api/contract/users.ts';
 import type { Pricing } from '../../shared/contract/models.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import { callApi, type ErrorBody } from '../support/call-api.ts';
+import { callApi } from '../support/call-api.ts';
 import { findRow } from '../support/observe.ts';
 import { requestRow } from '../support/request-rows.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';

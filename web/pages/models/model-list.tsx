@@ -139,11 +139,7 @@ function ModelRow({
               : common('succeeded24', { rate: format.percent(day.successShare) })}
           </p>
         )}
-<<<<<<< HEAD
-        {day !== undefined && day.speed !== null && (
-=======
         {speed !== null && (
->>>>>>> wt-g43
           <p class="small soft">
             {common('tokensPerSecond', { speed: format.number(speed, { maximumFractionDigits: 0 }) })}
           </p>
