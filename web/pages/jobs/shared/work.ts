@@ -23,6 +23,12 @@ export function readResponse(body: ChatResponse | ImageResponse | EmbeddingRespo
   return 'object' in body ? { kind: 'embeddings', body } : { kind: 'images', body };
 }
 
+/** The text of a message. Content in parts is shown as it came; null for a message with only tool calls. */
+export function textOf(content: ChatResponse['choices'][number]['message']['content']): string | null {
+  if (typeof content === 'string') return content;
+  return content ? JSON.stringify(content, null, 2) : null;
+}
+
 export const jobStatuses: readonly JobFilter[] = ['queued', 'active', 'succeeded', 'failed', 'cancelled'];
 
 export const hasJobEnded = ({ status }: Pick<JobSummary, 'status'>): boolean =>
