@@ -62,7 +62,9 @@ function Breakdown({ row }: { readonly row: RequestRow }) {
       ? []
       : kinds.flatMap((kind) => {
           const [rate, quantity] = [rates[kind], quantities[kind]];
-          return rate === undefined || quantity === undefined ? [] : [{ kind, rate, quantity }];
+          return rate === undefined || quantity === undefined || quantity === 0
+            ? []
+            : [{ kind, rate, quantity }];
         });
   return (
     <>
