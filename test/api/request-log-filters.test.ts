@@ -90,7 +90,10 @@ test('what a request was charged by multiplies to its cost, whatever its prices 
   const [plain, streamed, long, short, flat, timed, vectors, picture] = ids.map((id) =>
     items.find(({ request_id: one }) => one === id)!,
   );
-  t.deepEqual(items.filter(({ rates }) => rates === null), []);
+  t.deepEqual(
+    items.filter(({ rates }) => rates === null),
+    [],
+  );
   for (const item of items) {
     assertSum(t, item);
     t.true(item.cost_request > 0);
