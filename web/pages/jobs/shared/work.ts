@@ -23,12 +23,6 @@ export function readResponse(body: ChatResponse | ImageResponse | EmbeddingRespo
   return 'object' in body ? { kind: 'embeddings', body } : { kind: 'images', body };
 }
 
-/** The text of a message. Content in parts is shown as it came; null for a message with only tool calls. */
-export function textOf(content: ChatResponse['choices'][number]['message']['content']): string | null {
-  if (typeof content === 'string') return content;
-  return content ? JSON.stringify(content, null, 2) : null;
-}
-
 export const jobStatuses: readonly JobFilter[] = ['queued', 'active', 'succeeded', 'failed', 'cancelled'];
 
 export const hasJobEnded = ({ status }: Pick<JobSummary, 'status'>): boolean =>
@@ -84,3 +78,14 @@ export const findBatchEnd = (batch: Batch): number | null =>
   hasBatchEnded(batch)
     ? (batch.completed_at ?? batch.failed_at ?? batch.expired_at ?? batch.cancelled_at)
     : null;
+
+/** The text of a chat's message: vendors may send it in parts. */
+export function readText({ content }: ChatResponse['choices'][number]['message']): string {
+  if (!Array.isArray(content)) return content ?? '';
+  return content
+    .map((part) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join('');
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
