@@ -16,7 +16,7 @@ export function FirstSteps({ model }: { readonly model: Model }) {
       title={t('begin')}
       actions={
         <SiteLink class="button primary medium" href={signInHref()}>
-          {t(config.signup_enabled ? 'signUpToTry' : 'signInToTry')}
+          {t('signInToTry')}
         </SiteLink>
       }
     >
