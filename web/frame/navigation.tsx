@@ -6,7 +6,6 @@ const forUsers = [
   ['/keys', 'keys'],
   ['/requests', 'requests'],
   ['/jobs', 'jobs'],
-  ['/playground', 'playground'],
 ] as const;
 const forAll = [
   ['/models', 'models'],
