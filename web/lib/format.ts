@@ -34,6 +34,8 @@ export function createFormat(language: Language, timeZone: string) {
   return {
     timeZone,
     number,
+    /** With every digit that it has, such as the seconds that are charged. */
+    exactNumber: (value: number): string => number(value, { maximumFractionDigits: 9 }),
     /** `1,2 тыс.`, `3.4M` */
     short: (value: number): string => number(value, { notation: 'compact', maximumFractionDigits: 1 }),
     /** @param share 0 to 1 */

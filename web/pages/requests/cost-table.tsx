@@ -1,0 +1,84 @@
+import type { ComponentChildren } from 'preact';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { fromNano } from '../../lib/nano.ts';
+import { Table } from '../../ui/table.tsx';
+import { breakDown, isPerMillion, type Breakdown, type CostLine } from './break-down.ts';
+import type en from './messages.en.ts';
+import type { RequestRow } from './read-log.ts';
+
+/** Rate × quantity for each part of the cost, which add up to it to the last digit. */
+export function CostTable({ row }: { readonly row: RequestRow }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const breakdown = breakDown(row);
+  const cost = format.exactMoney(row.cost_request);
+  return (
+    <section class="requests-cost">
+      <h3>{t('cost')}</h3>
+      {breakdown === null ? (
+        <>
+          <p class="requests-sum money">{cost}</p>
+          <p class="small soft">{t(!row.success && row.cost_request === 0 ? 'notCharged' : 'noRates')}</p>
+        </>
+      ) : (
+        <Lines breakdown={breakdown} cost={cost} />
+      )}
+      {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
+    </section>
+  );
+}
+
+function Lines({ breakdown, cost }: { readonly breakdown: Breakdown; readonly cost: string }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { lines, roundingNano, freeNano, shortfallNano } = breakdown;
+  const rest = [
+    { text: t('rounding'), nano: roundingNano },
+    { text: t('paidByFreeRequest'), nano: -freeNano },
+    { text: t('beyondBalance'), nano: -shortfallNano },
+  ].filter(({ nano }) => nano !== 0n);
+  const write = (nano: bigint): string => format.exactMoney(fromNano(nano));
+  const writeRate = ({ part, rate }: CostLine): string =>
+    isPerMillion(part) ? t('perMillion', { price: format.price(rate) }) : format.price(rate);
+  return (
+    <Table
+      caption={t('breakdown')}
+      rows={lines}
+      keyOf={({ part }) => part}
+      columns={[
+        { name: t('part'), isHeader: true, render: ({ part }) => t(`part_${part}`) },
+        { name: t('quantity'), isNumber: true, render: ({ quantity }) => format.exactNumber(quantity) },
+        { name: t('rate'), isNumber: true, render: writeRate },
+        { name: t('amount'), isNumber: true, render: ({ nano }) => write(nano) },
+      ]}
+      foot={
+        <>
+          {rest.map(({ text, nano }) => (
+            <FootRow key={text} name={text} isSoft>
+              {write(nano)}
+            </FootRow>
+          ))}
+          <FootRow name={t('total')}>{cost}</FootRow>
+        </>
+      }
+    />
+  );
+}
+
+const FootRow = ({
+  name,
+  isSoft = false,
+  children,
+}: {
+  readonly name: string;
+  readonly isSoft?: boolean;
+  readonly children: ComponentChildren;
+}) => (
+  <tr class={isSoft ? 'requests-rest' : ''}>
+    <th scope="row" colSpan={3}>
+      {name}
+    </th>
+    <td class="number">{children}</td>
+  </tr>
+);
