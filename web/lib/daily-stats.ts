@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/preact-query';
-import type { components } from '../generated/api.d.ts';
+import type { components, operations } from '../generated/api.d.ts';
 import { api, call } from './api.ts';
 
+export type Stats = operations['getStatsOfApiAccount']['responses'][200]['content']['application/json'];
 export type DailyStat = components['schemas']['DailyStat'];
 
 const dayMs = 24 * 3_600_000;
