@@ -11,7 +11,7 @@ import {
   type WebPage,
 } from '../support/web-page.ts';
 
-// Skipped: on one tree with sessions for operations of a key, these wait in vain for what follows the first call.
+// Skipped: each waits in vain for what follows its first call; the pages of jobs have not been seen in a browser yet.
 let stack: TestStack;
 let browser: PageBrowser;
 test.before(async () => {
