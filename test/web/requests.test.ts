@@ -63,7 +63,8 @@ async function fillLog(): Promise<void> {
       priceVersion,
       ordinal: i + 2,
       at,
-      settledAt: at,
+      // In the order of the ordinals.
+      settledAt: new Date(Date.now() + i),
       promptTokens: 40 + i,
       completionTokens: 7,
       // 50 and 150 roubles per million.
@@ -177,7 +178,7 @@ withBrowser(
     await page.getByLabel('Period').selectOption('own');
     const wanted = new Date(thinkingRow.at.getTime() - 5 * minuteMs);
     const local = new Date(wanted.getTime() + 3 * 60 * minuteMs).toISOString().slice(0, 16);
-    await page.getByLabel('From').fill(local);
+    await page.getByLabel('From', { exact: true }).fill(local);
     await waitFor('the time in the address', () =>
       new URL(page.url()).searchParams.get('since')?.startsWith(wanted.toISOString().slice(0, 16)),
     );
@@ -222,7 +223,7 @@ withBrowser('days before are summed up by model, in the page and in a file', asy
   await waitFor('days', async () => (await rows.count()) >= 3);
   await takeScreenshots(web, 'requests-days');
   await page.getByLabel('Model').selectOption('demo-echo');
-  await page.getByLabel('To').fill(new Date(Date.now() - 24 * 3_600_000).toISOString().slice(0, 10));
+  await page.getByLabel('To', { exact: true }).fill(new Date(Date.now() - 24 * 3_600_000).toISOString().slice(0, 10));
   await waitFor('two days', async () => (await rows.count()) === 2);
   t.true((await page.locator('tfoot').textContent())!.includes('1,207'));
   const lines = await saveCsv(web);

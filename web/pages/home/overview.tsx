@@ -57,7 +57,8 @@ function Account({ account }: { readonly account: ApiAccount }) {
           )}
         </QueryView>
       )}
-      <RunningWork accountId={account.id} />
+      {/* The last: nothing is moved by what loads before it. */}
+      {!stats.isPending && <RunningWork accountId={account.id} />}
     </>
   );
 }
