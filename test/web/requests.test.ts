@@ -9,7 +9,7 @@ import { findRow } from '../support/observe.ts';
 import { requestRow } from '../support/request-rows.ts';
 import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { createWebUser } from '../support/web-client.ts';
+import { createWebUser, webStoresOf } from '../support/web-client.ts';
 import { createEmail } from '../support/web-sign-in.ts';
 import {
   findAxeProblems,
@@ -33,7 +33,8 @@ test.before(async () => {
   [stack, browser] = await Promise.all([startStack(), launchPages()]);
   account = await stack.createAccount();
   const other = await stack.createAccount();
-  const { client } = await createWebUser(stack, email);
+  const { client, user } = await createWebUser(stack, email);
+  await webStoresOf(stack).users.setTimezone(user._id, 'Asia/Kolkata');
   for (const [label, { apiKey }] of Object.entries({ Main: account, Second: other }))
     await client.request('POST', '/api-accounts/link', { api_key: apiKey, label });
   await fillLog();
@@ -45,7 +46,7 @@ test.after.always(async () => {
 
 const minuteMs = 60_000;
 const logs = () => stack.mongo.db.collection<RequestLogDocument>('request_logs');
-const reason = 'upstream_error: The model is not available at the moment. Try again later.';
+const reason = 'The model is not available at the moment. Try again later.';
 let thinkingRow: RequestLogDocument;
 
 async function fillLog(): Promise<void> {
@@ -88,7 +89,7 @@ async function fillLog(): Promise<void> {
   ]);
   await insertUsage(stack, account.id, [
     { model: 'demo-echo', daysAgo: 1, requests: 1_200, costNano: 12_345_678_901n },
-    { model: 'text-embedding-3-small', daysAgo: 1, requests: 40, costNano: 99n },
+    { model: 'text-embedding-3-small', daysAgo: 1, requests: 40, costNano: 99_000n },
     { model: 'demo-echo', daysAgo: 20, requests: 7, costNano: 1_000_000_000n },
   ]);
 }
@@ -172,12 +173,12 @@ withBrowser(
     await waitForRows(page, 1);
     t.is(await page.getByLabel('Outcome').inputValue(), 'error');
 
-    // In the time zone of the user: Moscow.
+    // In the time zone of the user, which is not that of the browser.
     await page.getByRole('button', { name: 'Clear the filters' }).click();
     await waitForRows(page, 42);
     await page.getByLabel('Period').selectOption('own');
     const wanted = new Date(thinkingRow.at.getTime() - 5 * minuteMs);
-    const local = new Date(wanted.getTime() + 3 * 60 * minuteMs).toISOString().slice(0, 16);
+    const local = new Date(wanted.getTime() + 330 * minuteMs).toISOString().slice(0, 16);
     await page.getByLabel('From', { exact: true }).fill(local);
     await waitFor('the time in the address', () =>
       new URL(page.url()).searchParams.get('since')?.startsWith(wanted.toISOString().slice(0, 16)),
@@ -223,7 +224,9 @@ withBrowser('days before are summed up by model, in the page and in a file', asy
   await waitFor('days', async () => (await rows.count()) >= 3);
   await takeScreenshots(web, 'requests-days');
   await page.getByLabel('Model').selectOption('demo-echo');
-  await page.getByLabel('To', { exact: true }).fill(new Date(Date.now() - 24 * 3_600_000).toISOString().slice(0, 10));
+  await page
+    .getByLabel('To', { exact: true })
+    .fill(new Date(Date.now() - 24 * 3_600_000).toISOString().slice(0, 10));
   await waitFor('two days', async () => (await rows.count()) === 2);
   t.true((await page.locator('tfoot').textContent())!.includes('1,207'));
   const lines = await saveCsv(web);

@@ -45,8 +45,9 @@ export function createFormat(language: Language, timeZone: string) {
     /** A price of the catalog, with every digit that it has: `50 ₽`, `7,50 ₽`. */
     price: (value: number): string =>
       money(value, { ...allDigits, minimumFractionDigits: Number.isInteger(value) ? 0 : 2 }),
-    /** With every digit that the sum has. */
-    exactMoney: (value: Roubles): string => money(value, allDigits),
+    /** With every digit that the sum has. @param digits at least so many after the point, such as those of other sums */
+    exactMoney: (value: Roubles, digits = 2): string =>
+      money(value, { ...allDigits, minimumFractionDigits: digits }),
     dateTime: (value: string | number | Date): string =>
       date(value, { dateStyle: 'medium', timeStyle: 'short' }),
     exactTime: (value: string | number | Date): string =>

@@ -18,6 +18,10 @@ export function fromNano(nano: bigint): string {
   return `${nano < 0n ? '-' : ''}${text.slice(0, -digits)}.${text.slice(-digits)}`;
 }
 
+/** How many digits a sum has after the point, at least those of kopecks. */
+export const countDigits = (nano: bigint): number =>
+  Math.max(2, fromNano(nano).split('.')[1]!.replace(/0+$/, '').length);
+
 /** Adds sums of the API. @returns a decimal string, exact */
 export const addRoubles = (sums: readonly Roubles[]): string =>
   fromNano(sums.reduce((total: bigint, sum) => total + toNano(sum), 0n));

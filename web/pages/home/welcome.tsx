@@ -1,5 +1,5 @@
 import { SiteLink } from '../../frame/site-link.tsx';
-import { useMessages } from '../../lib/language.tsx';
+import { useCommon, useMessages } from '../../lib/language.tsx';
 import { modelHref, modelName, useModels, useModelStatuses } from '../../lib/models.ts';
 import { config } from '../../lib/page-facts.ts';
 import { Card } from '../../ui/card.tsx';
@@ -50,6 +50,7 @@ export function Welcome() {
 }
 
 function ModelCards() {
+  const common = useCommon();
   const t = useMessages<typeof en>();
   const statuses = useModelStatuses();
   return (
@@ -65,6 +66,7 @@ function ModelCards() {
                   <h3>
                     <SiteLink href={modelHref(model.id)}>{modelName(model)}</SiteLink>
                   </h3>
+                  <p class="small soft">{common(`modelType_${model.type}`)}</p>
                   <div class="small soft">
                     <ModelPrices model={model} />
                   </div>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { fromNano } from '../../lib/nano.ts';
+import { countDigits, fromNano, toNano } from '../../lib/nano.ts';
 import { Table } from '../../ui/table.tsx';
 import { breakDown, isPerMillion, type Breakdown, type CostLine } from './break-down.ts';
 import type en from './messages.en.ts';
@@ -12,24 +12,23 @@ export function CostTable({ row }: { readonly row: RequestRow }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const breakdown = breakDown(row);
-  const cost = format.exactMoney(row.cost_request);
   return (
     <section class="requests-cost">
       <h3>{t('cost')}</h3>
       {breakdown === null ? (
         <>
-          <p class="requests-sum money">{cost}</p>
+          <p class="requests-sum money">{format.exactMoney(row.cost_request)}</p>
           <p class="small soft">{t(!row.success && row.cost_request === 0 ? 'notCharged' : 'noRates')}</p>
         </>
       ) : (
-        <Lines breakdown={breakdown} cost={cost} />
+        <Lines breakdown={breakdown} costNano={toNano(row.cost_request)} />
       )}
       {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
     </section>
   );
 }
 
-function Lines({ breakdown, cost }: { readonly breakdown: Breakdown; readonly cost: string }) {
+function Lines({ breakdown, costNano }: { readonly breakdown: Breakdown; readonly costNano: bigint }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { lines, roundingNano, freeNano, shortfallNano } = breakdown;
@@ -38,7 +37,9 @@ function Lines({ breakdown, cost }: { readonly breakdown: Breakdown; readonly co
     { text: t('paidByFreeRequest'), nano: -freeNano },
     { text: t('beyondBalance'), nano: -shortfallNano },
   ].filter(({ nano }) => nano !== 0n);
-  const write = (nano: bigint): string => format.exactMoney(fromNano(nano));
+  // Digits stand under each other.
+  const digits = Math.max(...[...lines, ...rest, { nano: costNano }].map(({ nano }) => countDigits(nano)));
+  const write = (nano: bigint): string => format.exactMoney(fromNano(nano), digits);
   const writeRate = ({ part, rate }: CostLine): string =>
     isPerMillion(part) ? t('perMillion', { price: format.price(rate) }) : format.price(rate);
   return (
@@ -59,7 +60,7 @@ function Lines({ breakdown, cost }: { readonly breakdown: Breakdown; readonly co
               {write(nano)}
             </FootRow>
           ))}
-          <FootRow name={t('total')}>{cost}</FootRow>
+          <FootRow name={t('total')}>{write(costNano)}</FootRow>
         </>
       }
     />

@@ -125,7 +125,11 @@ function useColumns(): readonly Column<DailyStat>[] {
     render: (stat) => format.number(read(stat)),
   });
   return [
-    { name: t('day'), isHeader: true, render: ({ stat_date: day }) => format.fullDay(day) },
+    {
+      name: t('day'),
+      isHeader: true,
+      render: ({ stat_date: day }) => <span class="requests-day">{format.day(day)}</span>,
+    },
     {
       name: t('model'),
       render: ({ model_name: model }) => <span class="requests-model">{model}</span>,

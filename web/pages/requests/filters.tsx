@@ -102,13 +102,15 @@ function IdFilter() {
   const t = useMessages<typeof en>();
   const { filter, findById } = useRequestFilter();
   return (
-    <Field
-      label={t('requestId')}
-      type="search"
-      value={filter.requestId}
-      spellcheck={false}
-      autocomplete="off"
-      onChange={(event) => findById(event.currentTarget.value.trim())}
-    />
+    <div class="requests-find">
+      <Field
+        label={t('requestId')}
+        type="search"
+        value={filter.requestId}
+        spellcheck={false}
+        autocomplete="off"
+        onChange={(event) => findById(event.currentTarget.value.trim())}
+      />
+    </div>
   );
 }

@@ -35,7 +35,7 @@ export function RequestDialog({
   });
   return (
     <Dialog title={t('request')} isOpen onClose={closeRequest} size="large">
-      <QueryView query={query} loading={<Skeleton lines={8} height="1.5rem" />}>
+      <QueryView query={query} loading={<LoadingDetails />}>
         {(row) =>
           row === null ? (
             <EmptyState title={t('nothingFound')}>{t('noSuchRequest')}</EmptyState>
@@ -47,6 +47,12 @@ export function RequestDialog({
     </Dialog>
   );
 }
+
+const LoadingDetails = () => (
+  <div class="requests-loading">
+    <Skeleton lines={8} height="1.5rem" />
+  </div>
+);
 
 function Details({ account, row }: { readonly account: ApiAccount; readonly row: RequestRow }) {
   const t = useMessages<typeof en>();
@@ -76,33 +82,51 @@ function Details({ account, row }: { readonly account: ApiAccount; readonly row:
   );
 }
 
+interface Fact {
+  readonly name: string;
+  readonly value: ComponentChildren;
+  readonly note?: string | null;
+}
+
 function Facts({ row }: { readonly row: RequestRow }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const orNone = (value: number | null, write: (value: number) => string): string =>
-    value === null ? '–' : write(value);
-  const facts: readonly (readonly [string, ComponentChildren])[] = [
-    [t('time'), format.exactTime(row.created_at)],
-    [
-      t('model'),
-      <SiteLink key="model" href={modelHref(row.model_name)}>
-        {row.model_name}
-      </SiteLink>,
-    ],
-    [t('duration'), format.seconds(row.total_time)],
-    [t('firstToken'), orNone(row.first_token_seconds, format.seconds)],
-    [t('promptTokens'), format.number(row.prompt_tokens)],
-    [t('cachedTokens'), orNone(row.cache_read_tokens, format.number)],
-    [t('completionTokens'), format.number(row.completion_tokens)],
-    [t('reasoningTokens'), orNone(row.reasoning_tokens, format.number)],
-    [t('address'), row.user_ip],
+  const {
+    created_at: time,
+    model_name: model,
+    cache_read_tokens: cached,
+    reasoning_tokens: reasoning,
+    first_token_seconds: first,
+  } = row;
+  const facts: readonly Fact[] = [
+    { name: t('time'), value: format.exactTime(time) },
+    { name: t('model'), value: <SiteLink href={modelHref(model)}>{model}</SiteLink> },
+    { name: t('address'), value: row.user_ip },
+    {
+      name: t('promptTokens'),
+      value: format.number(row.prompt_tokens),
+      note: cached === null ? null : t('cachedTokens', { tokens: cached }),
+    },
+    {
+      name: t('completionTokens'),
+      value: format.number(row.completion_tokens),
+      note: reasoning === null ? null : t('reasoningTokens', { tokens: reasoning }),
+    },
+    {
+      name: t('duration'),
+      value: format.seconds(row.total_time),
+      note: first === null ? null : t('firstTokenAfter', { time: format.seconds(first) }),
+    },
   ];
   return (
     <dl class="requests-facts">
-      {facts.map(([name, value]) => (
+      {facts.map(({ name, value, note = null }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>
+            {value}
+            {note !== null && <span class="requests-part">{note}</span>}
+          </dd>
         </div>
       ))}
     </dl>

@@ -76,9 +76,11 @@ function Outcome({ row: { success, response_code: code, details } }: { readonly 
   const t = useMessages<typeof en>();
   return (
     <div class="requests-outcome">
-      <Badge tone={success ? 'good' : 'bad'}>
-        {success ? t('outcome_success') : t('failedWith', { code: String(code) })}
-      </Badge>
+      {success ? (
+        <span class="soft">{t('outcome_success')}</span>
+      ) : (
+        <Badge tone="bad">{t('failedWith', { code: String(code) })}</Badge>
+      )}
       {details !== null && (
         <span class="requests-reason" title={details}>
           {details}
