@@ -52,6 +52,9 @@ export function createFormat(language: Language, timeZone: string) {
       date(value, { dateStyle: 'medium', timeStyle: 'short' }),
     exactTime: (value: string | number | Date): string =>
       date(value, { dateStyle: 'medium', timeStyle: 'medium' }),
+    /** Of the last days, so without the year. */
+    recentTime: (value: string | number | Date): string =>
+      date(value, { day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' }),
     date: (value: string | number | Date): string => date(value, { dateStyle: 'medium' }),
     time: (value: string | number | Date): string => date(value, { timeStyle: 'short' }),
     /** A day of the API's statistics, `2026-11-29`, which are days of UTC. */

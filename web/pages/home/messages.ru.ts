@@ -48,7 +48,7 @@ const messages: TranslationOf<typeof en> = {
   manage: 'Ключ и пополнения',
   balance: 'Баланс',
   freeRequests: 'Бесплатные запросы',
-  lastHour: 'Запросов за час',
+  lastHour: 'Запросы за час',
   requestsFor: 'на {cost}',
   spent30: 'Расход за 30 дней',
   requestCount: {

@@ -40,6 +40,7 @@ function Lines({ breakdown, costNano }: { readonly breakdown: Breakdown; readonl
   // Digits stand under each other.
   const digits = Math.max(...[...lines, ...rest, { nano: costNano }].map(({ nano }) => countDigits(nano)));
   const write = (nano: bigint): string => format.exactMoney(fromNano(nano), digits);
+  const writeQuantity = ({ quantity }: CostLine): string => format.exactNumber(quantity);
   const writeRate = ({ part, rate }: CostLine): string =>
     isPerMillion(part) ? t('perMillion', { price: format.price(rate) }) : format.price(rate);
   return (
@@ -48,9 +49,20 @@ function Lines({ breakdown, costNano }: { readonly breakdown: Breakdown; readonl
       rows={lines}
       keyOf={({ part }) => part}
       columns={[
-        { name: t('part'), isHeader: true, render: ({ part }) => t(`part_${part}`) },
-        { name: t('quantity'), isNumber: true, render: ({ quantity }) => format.exactNumber(quantity) },
-        { name: t('rate'), isNumber: true, render: writeRate },
+        {
+          name: t('part'),
+          isHeader: true,
+          render: (line) => (
+            <>
+              {t(`part_${line.part}`)}
+              <span class="requests-beside">
+                {t('times', { quantity: writeQuantity(line), rate: writeRate(line) })}
+              </span>
+            </>
+          ),
+        },
+        { name: t('quantity'), isNumber: true, isMinor: true, render: writeQuantity },
+        { name: t('rate'), isNumber: true, isMinor: true, render: writeRate },
         { name: t('amount'), isNumber: true, render: ({ nano }) => write(nano) },
       ]}
       foot={
@@ -77,9 +89,9 @@ const FootRow = ({
   readonly children: ComponentChildren;
 }) => (
   <tr class={isSoft ? 'requests-rest' : ''}>
-    <th scope="row" colSpan={3}>
-      {name}
-    </th>
+    <th scope="row">{name}</th>
+    <td class="minor" />
+    <td class="minor" />
     <td class="number">{children}</td>
   </tr>
 );

@@ -69,6 +69,7 @@ const messages = {
   quantity: 'Quantity',
   rate: 'Rate',
   amount: 'Amount',
+  times: '{quantity} × {rate}',
   perMillion: '{price} per million',
   part_prompt: 'Input tokens',
   part_cached_prompt: 'Input tokens from a cache',

@@ -75,6 +75,7 @@ const messages: TranslationOf<typeof en> = {
   quantity: 'Количество',
   rate: 'Цена',
   amount: 'Сумма',
+  times: '{quantity} × {rate}',
   perMillion: '{price} за миллион',
   part_prompt: 'Входные токены',
   part_cached_prompt: 'Входные токены из кэша',

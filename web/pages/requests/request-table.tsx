@@ -2,7 +2,7 @@ import { Link } from 'wouter-preact';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Badge } from '../../ui/card.tsx';
-import { Money, Time } from '../../ui/money.tsx';
+import { Money } from '../../ui/money.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import type en from './messages.en.ts';
 import type { RequestRow } from './read-log.ts';
@@ -26,13 +26,22 @@ function useColumns(): readonly Column<RequestRow>[] {
     {
       name: t('time'),
       isHeader: true,
-      render: ({ request_id: id, created_at: time }) => (
-        <Link href={hrefOf(id)} class="requests-open">
-          <Time value={time} />
-        </Link>
+      render: ({ request_id: id, created_at: time, model_name: model }) => (
+        <>
+          <Link href={hrefOf(id)} class="requests-open">
+            <time dateTime={time} title={format.exactTime(time)}>
+              {format.recentTime(time)}
+            </time>
+          </Link>
+          <span class="requests-beside">{model}</span>
+        </>
       ),
     },
-    { name: t('model'), render: ({ model_name: model }) => <span class="requests-model">{model}</span> },
+    {
+      name: t('model'),
+      isMinor: true,
+      render: ({ model_name: model }) => <span class="requests-model">{model}</span>,
+    },
     { name: t('outcome'), render: (row) => <Outcome row={row} /> },
     {
       name: t('input'),
