@@ -19,8 +19,11 @@ export function fromNano(nano: bigint): string {
 }
 
 /** How many digits a sum has after the point, at least those of kopecks. */
-export const countDigits = (nano: bigint): number =>
-  Math.max(2, fromNano(nano).split('.')[1]!.replace(/0+$/, '').length);
+export function countDigits(nano: bigint): number {
+  let count = digits;
+  for (let rest = nano; count > 2 && rest % 10n === 0n; rest /= 10n) count--;
+  return count;
+}
 
 /** Adds sums of the API. @returns a decimal string, exact */
 export const addRoubles = (sums: readonly Roubles[]): string =>

@@ -60,7 +60,7 @@ const messages: TranslationOf<typeof en> = {
   spendByDay: 'Расходы по дням',
   requestsByDay: 'Запросы по дням',
   chartSummary: '{title}, 30 дней: всего {sum}, больше всего {day}: {highest}',
-  topModels: 'Главные модели за 30 дней',
+  topModels: 'Топ моделей за 30 дней',
   allDays: 'Все дни',
   requests: 'Запросы',
   tokens: 'Токены',

@@ -2,7 +2,7 @@ import type { Catalog } from '../../lib/messages.ts';
 
 const messages = {
   title: 'Requests',
-  intro: 'What the models were asked, how it went and what it cost.',
+  intro: 'What was sent to the models, how it went and what it cost.',
   viewLog: 'Last 72 hours',
   viewDays: 'By day, 30 days',
   noAccount: 'No API account yet',

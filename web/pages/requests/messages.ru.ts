@@ -3,7 +3,7 @@ import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
   title: 'Запросы',
-  intro: 'О чём спрашивали модели, чем это кончилось и сколько стоило.',
+  intro: 'Что отправлено моделям, с каким результатом и сколько это стоило.',
   viewLog: 'Последние 72 часа',
   viewDays: 'По дням, 30 дней',
   noAccount: 'API-аккаунта пока нет',

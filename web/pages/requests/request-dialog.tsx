@@ -105,12 +105,12 @@ function Facts({ row }: { readonly row: RequestRow }) {
     {
       name: t('promptTokens'),
       value: format.number(row.prompt_tokens),
-      note: cached === null ? null : t('cachedTokens', { tokens: cached }),
+      note: cached === null || cached === 0 ? null : t('cachedTokens', { tokens: cached }),
     },
     {
       name: t('completionTokens'),
       value: format.number(row.completion_tokens),
-      note: reasoning === null ? null : t('reasoningTokens', { tokens: reasoning }),
+      note: reasoning === null || reasoning === 0 ? null : t('reasoningTokens', { tokens: reasoning }),
     },
     {
       name: t('duration'),

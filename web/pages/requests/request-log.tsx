@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { ApiAccount } from '../../lib/accounts.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -81,8 +82,13 @@ function LoadedLog({
   readonly children: ComponentChildren;
 }) {
   const { page, setPage } = useRequestFilter();
+  const top = useRef<HTMLDivElement>(null);
+  const turnTo = (next: number): void => {
+    setPage(next);
+    top.current?.scrollIntoView();
+  };
   return (
-    <div class="requests-log">
+    <div class="requests-log" ref={top}>
       <div class="requests-totals">
         <Totals totals={totals} isExact={isExact} />
         <div class="requests-actions">
@@ -91,7 +97,7 @@ function LoadedLog({
         </div>
       </div>
       {items.length === 0 ? <Nothing /> : <RequestTable rows={items} />}
-      <Pagination page={Math.min(page, Math.max(pages, 1))} pages={pages} onChange={setPage} />
+      <Pagination page={Math.min(page, Math.max(pages, 1))} pages={pages} onChange={turnTo} />
     </div>
   );
 }
