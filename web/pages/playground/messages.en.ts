@@ -141,7 +141,7 @@ const messages = {
   imageGone: 'The image is no longer available: links work for 24 hours.',
   download: 'Download',
   copyLink: 'Copy the link',
-  editThis: 'Edit this',
+  editThis: 'Use as a basis',
   text: 'Text {count}',
   addText: 'Add a text',
   removeText: 'Remove text {count}',

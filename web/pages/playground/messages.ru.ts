@@ -175,7 +175,7 @@ const messages: TranslationOf<typeof en> = {
   imageGone: 'Изображение больше недоступно: ссылки работают 24 часа.',
   download: 'Скачать',
   copyLink: 'Скопировать ссылку',
-  editThis: 'Изменить',
+  editThis: 'Взять за основу',
   text: 'Текст {count}',
   addText: 'Добавить текст',
   removeText: 'Убрать текст {count}',
