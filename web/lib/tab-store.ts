@@ -12,13 +12,24 @@ interface TabStoreOptions<Value> {
   /** A smaller value, for when the whole does not fit into what a browser gives a tab (about 5 MB). */
   readonly shrink: (value: Value) => Value;
   /** What to make of a value after a reload, which ended everything that was under way. */
-  readonly revive: (kept: Value) => Value;
+  readonly revive?: (kept: Value) => Value;
 }
 
-/** A store that a reload and a new sign-in in this tab do not lose. Nothing of it leaves the tab. */
-export function createTabStore<Value>(options: TabStoreOptions<Value>): Store<Value> {
-  const { name, owner, initial, shrink, revive } = options;
+const stores = new Map<string, { readonly key: string; readonly store: Store<unknown> }>();
+
+/** Returns a store that a reload and a new sign-in in this tab do not lose. Nothing of it leaves the tab. */
+export function openTabStore<Value>(options: TabStoreOptions<Value>): Store<Value> {
+  const { name, owner } = options;
   const key = `mg.${name}.${owner}`;
+  const opened = stores.get(name);
+  if (opened?.key === key) return opened.store as Store<Value>;
+  const store = createTabStore(key, options);
+  stores.set(name, { key, store: store as Store<unknown> });
+  return store;
+}
+
+function createTabStore<Value>(key: string, options: TabStoreOptions<Value>): Store<Value> {
+  const { name, initial, shrink, revive = (kept) => kept } = options;
   const kept = read<Value>(name, key);
   const store = createStore<Value>(kept === null ? initial : revive(kept));
   let timer: ReturnType<typeof setTimeout> | undefined;

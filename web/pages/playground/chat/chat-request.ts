@@ -58,7 +58,7 @@ const numberOptions = [
 function readOptions(model: Model, options: ChatOptions): Partial<ChatRequest> {
   const fields: Partial<ChatRequest> = {};
   for (const name of numberOptions) {
-    const value = Number(options[name].replace(',', '.'));
+    const value = Number(options[name]);
     if (options[name].trim() !== '' && Number.isFinite(value)) fields[name] = value;
   }
   const { reasoning_effort: effort, image_quality: quality, web_search: search } = options;

@@ -1,4 +1,4 @@
-import { createTabStore } from '../../../lib/tab-store.ts';
+import { openTabStore } from '../../../lib/tab-store.ts';
 import type { Failure } from '../shared/failure.ts';
 import type { Picture } from '../shared/pictures.ts';
 import { addUsage, noUsage, type Usage, type UsageSum } from '../shared/usage.ts';
@@ -73,8 +73,8 @@ const initial: ChatState = {
   hasLostPictures: false,
 };
 
-export const createChatStore = (owner: string) =>
-  createTabStore<ChatState>({
+export const openChatStore = (owner: string) =>
+  openTabStore<ChatState>({
     name: 'playground-chat-1',
     owner,
     initial,

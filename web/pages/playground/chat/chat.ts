@@ -7,7 +7,7 @@ import { readFailure } from '../shared/failure.ts';
 import { findUsage } from '../shared/find-usage.ts';
 import { addUsage, noUsage } from '../shared/usage.ts';
 import { createChatRequest } from './chat-request.ts';
-import { createChatStore, type Answer, type ChatState, type Turn } from './chat-state.ts';
+import { openChatStore, type Answer, type ChatState, type Turn } from './chat-state.ts';
 import { streamChat, type ChatListener } from './stream-chat.ts';
 
 /** How often a running answer is shown anew (ms). Long texts take longer to show, and are shown less often. */
@@ -20,7 +20,7 @@ export class Chat {
   #running: AbortController | null = null;
 
   constructor(owner: string) {
-    this.store = createChatStore(owner);
+    this.store = openChatStore(owner);
     onSessionEnd(() => this.stop());
     for (const turn of this.store.get().turns) this.#lookUpCost(turn);
   }
@@ -35,6 +35,7 @@ export class Chat {
 
   /** Sends what was written. */
   send(model: Model): void {
+    if (this.isRunning) return;
     const { turns, draft, draftPictures } = this.store.get();
     const id = (turns.at(-1)?.id ?? 0) + 1;
     this.change({ draft: '', draftPictures: [] });
@@ -80,7 +81,6 @@ export class Chat {
   }
 
   #run(model: Model, turns: readonly Turn[]): void {
-    if (this.isRunning) return;
     const controller = new AbortController();
     this.#running = controller;
     const { id } = turns.at(-1)!;

@@ -3,7 +3,7 @@ import { api, call } from '../../../lib/api.ts';
 import { ApiError } from '../../../lib/api-error.ts';
 import type { Model } from '../../../lib/models.ts';
 import type { Store } from '../../../lib/store.ts';
-import { createTabStore } from '../../../lib/tab-store.ts';
+import { openTabStore } from '../../../lib/tab-store.ts';
 import { addUsage, noUsage, readEmbeddingUsage, type Usage, type UsageSum } from '../shared/usage.ts';
 import { compareAll } from './similarity.ts';
 
@@ -29,23 +29,14 @@ export interface EmbeddingState {
 
 const initial: EmbeddingState = { texts: ['', ''], dimensions: '', result: null, spent: noUsage };
 
-let open: { readonly owner: string; readonly store: Store<EmbeddingState> } | null = null;
-
 /** Returns the texts of a user in this tab. */
-export function openEmbeddings(owner: string): Store<EmbeddingState> {
-  if (open?.owner !== owner)
-    open = {
-      owner,
-      store: createTabStore<EmbeddingState>({
-        name: 'playground-embeddings-1',
-        owner,
-        initial,
-        shrink: (state) => ({ ...state, result: null }),
-        revive: (state) => state,
-      }),
-    };
-  return open.store;
-}
+export const openEmbeddings = (owner: string): Store<EmbeddingState> =>
+  openTabStore({
+    name: 'playground-embeddings-1',
+    owner,
+    initial,
+    shrink: (state) => ({ ...state, result: null }),
+  });
 
 /** Returns the request for what is written. Empty texts are left out. */
 export function createEmbeddingRequest(

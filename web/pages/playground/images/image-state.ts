@@ -1,5 +1,5 @@
 import type { components } from '../../../generated/api.d.ts';
-import { createTabStore } from '../../../lib/tab-store.ts';
+import { openTabStore } from '../../../lib/tab-store.ts';
 import type { Store } from '../../../lib/store.ts';
 import type { Failure } from '../shared/failure.ts';
 import type { Picture } from '../shared/pictures.ts';
@@ -64,23 +64,14 @@ const initial: ImageState = {
   spentBefore: noUsage,
 };
 
-let open: { readonly owner: string; readonly store: Store<ImageState> } | null = null;
-
 /** Returns the images of a user in this tab. */
-export function openImages(owner: string): Store<ImageState> {
-  if (open?.owner !== owner)
-    open = {
-      owner,
-      store: createTabStore<ImageState>({
-        name: 'playground-images-1',
-        owner,
-        initial,
-        shrink: (state) => ({ ...state, pictures: [], mask: null }),
-        revive: (state) => state,
-      }),
-    };
-  return open.store;
-}
+export const openImages = (owner: string): Store<ImageState> =>
+  openTabStore({
+    name: 'playground-images-1',
+    owner,
+    initial,
+    shrink: (state) => ({ ...state, pictures: [], mask: null }),
+  });
 
 export const hasEnded = ({ status }: Pick<Job, 'status'>): boolean =>
   status !== 'queued' && status !== 'active';
