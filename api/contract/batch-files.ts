@@ -50,7 +50,9 @@ const FileCostEstimate = Type.Object(
     endpoint: StringEnum(batchEndpoints),
     total_requests: Type.Integer({ description: 'The number of lines.' }),
     total_estimated_input_tokens: Type.Integer({
-      description: 'Counted for the first megabytes of text, and estimated from these for the rest.',
+      description:
+        'Counted for the first megabytes of text, and estimated from these for the rest. Includes what the formats of ' +
+        'vendors add to messages and inputs; not images and tools.',
     }),
     total_estimated_output_tokens: Type.Integer({
       description: 'The `max_tokens` of the lines; 1024 for each chat without it.',
@@ -237,7 +239,8 @@ export const estimateFileCost = defineOperation({
   tag: 'Batches',
   summary: 'Estimate the cost of a file',
   description:
-    'Estimates what a batch of this file will cost at the current prices. Nothing is charged or reserved.',
+    'Estimates what a batch of this file will cost at the current prices. Nothing is charged or reserved. For a file ' +
+    'with faults, it returns 422 with each line in `detail`: `["path", "file_id", 3]` is line 3.',
   method: 'get',
   path: '/files/{file_id}/cost-estimate',
   auth: 'key',

@@ -501,5 +501,17 @@ test('an estimate has the tokens and the price of each model, and says which can
   t.is((await call(account, `/${chats.id}/cost-estimate`)).status, 422, 'no endpoint');
   t.is((await call(account, `/${chats.id}/cost-estimate?endpoint=/v1/chats`)).status, 422);
   const chat = await call(account, `/${chats.id}/cost-estimate?endpoint=/v1/chat/completions`);
-  t.like(await chat.json(), { total_estimated_output_tokens: 1_024 });
+  t.like(await chat.json(), { total_estimated_input_tokens: 2 + 7, total_estimated_output_tokens: 1_024 });
+
+  const wrong = await upload(client, [line(1, {}), 'no', line(1, {})].join('\n'));
+  const refused = await call(account, `/${wrong.id}/cost-estimate?endpoint=/v1/embeddings`);
+  const { detail } = (await refused.json()) as { detail: { loc: unknown[]; type: string }[] };
+  t.deepEqual(
+    detail.map(({ loc, type }) => [...loc, type]),
+    [
+      ['path', 'file_id', 2, 'invalid_json_line'],
+      ['path', 'file_id', 3, 'duplicate_custom_id'],
+    ],
+    'each line that is wrong',
+  );
 });

@@ -30,15 +30,15 @@ withBrowser(
   async (t) => {
     const web = await useWebPage(t, browser, stack, { language: 'ru' });
     const { page } = web;
-    await web.open('/status');
+    await web.open('/models');
     await page.waitForLoadState('networkidle');
     t.true(web.findings.scriptBytes > 10_000 && web.findings.scriptBytes < maxScriptBytes);
     t.log(`${web.findings.scriptBytes} bytes of script`);
-    t.is(await page.title(), 'Статус · Model Gateway');
+    t.is(await page.title(), 'Модели и цены · Model Gateway');
 
     await page.getByRole('button', { name: 'Язык и тема' }).click();
     await page.getByRole('menuitemradio', { name: 'English' }).click();
-    await page.getByRole('heading', { name: 'Status' }).waitFor();
+    await page.getByRole('heading', { name: 'Models and prices' }).waitFor();
     await page.getByRole('button', { name: 'Language and theme' }).press('Enter');
     await page.getByRole('menuitemradio', { name: 'Dark' }).waitFor();
     await page.keyboard.press('End');
@@ -56,7 +56,7 @@ withBrowser(
   async (t) => {
     const web = await useWebPage(t, browser, stack, { size: 'phone' });
     const { page } = web;
-    await web.open('/status');
+    await web.open('/');
     await page.evaluate('globalThis.isSame = true');
     await page.getByRole('button', { name: 'Open menu' }).click();
     await takeScreenshots(web, 'phone-menu');
@@ -66,7 +66,7 @@ withBrowser(
     t.is(await page.title(), 'Models and prices · Model Gateway');
     t.is(await page.evaluate('isSame'), true);
     await page.goBack();
-    await page.getByRole('heading', { name: 'Status' }).waitFor();
+    await page.getByRole('heading', { name: 'AI models behind one API' }).waitFor();
     t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
   },
 );

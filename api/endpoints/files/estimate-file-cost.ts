@@ -46,12 +46,17 @@ function presentModel(estimate: ModelEstimate): FileCostEstimate['models'][numbe
 }
 
 /** @throws AppError if a batch of the file would fail at once */
-function checkFaults({ faults: [first] }: FileVerdict): void {
+function checkFaults({ faults }: FileVerdict): void {
+  const [first] = faults;
   if (first === undefined) return;
   const where = first.line === null ? '' : `, line ${first.line}`;
   throw new AppError('validation_failed', {
     message: `A batch cannot run this file${where}: ${first.message}`,
-    issues: [{ loc: ['path', 'file_id'], msg: first.message, type: first.code }],
+    issues: faults.map(({ line, message, code }) => ({
+      loc: ['path', 'file_id', ...(line === null ? [] : [line])],
+      msg: message,
+      type: code,
+    })),
   });
 }
 

@@ -1,4 +1,5 @@
 // decisions 0006, 0008
+import { replyStartTokens, tokensPerMessage } from '../../catalog/added-tokens.ts';
 import type { CatalogModel } from '../../catalog/catalog-schema.ts';
 import { allowForSearch, maxVendorCalls, maySearch } from '../../catalog/search-allowance.ts';
 import { findMaxPromptTokens, isBounded, type PromptParts } from '../../catalog/usage-bounds.ts';
@@ -11,9 +12,6 @@ import type { CountedFile } from '../documents/file-content.ts';
 import { countMedia, listAdditions, listTexts } from './prompt-content.ts';
 import { PromptCounter, type Counting } from '../tokens/prompt-counter.ts';
 
-/** Tokens that a vendor's chat format adds per message and to start the reply: OpenAI's numbers, rounded up. */
-const tokensPerMessage = 4;
-const replyStartTokens = 3;
 /** Gemini's rate; other vendors have lower ones. */
 const tokensPerAudioSecond = 32;
 

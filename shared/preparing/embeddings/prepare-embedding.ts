@@ -1,3 +1,4 @@
+import { defaultSpecialTokens } from '../../catalog/added-tokens.ts';
 import type { CatalogModel } from '../../catalog/catalog-schema.ts';
 import { createEmbedding, type EmbeddingRequest } from '../../contract/embeddings.ts';
 import { AppError, invalidField } from '../../contract/errors.ts';
@@ -8,9 +9,6 @@ import { findModel } from '../find-model.ts';
 import { createCountingTurn, type ModelCatalog, type Prepared, type PrepareOptions } from '../preparation.ts';
 import { countInputs, findInputLimit } from './count-inputs.ts';
 import { readInputs, type ReadingOptions } from './read-inputs.ts';
-
-/** Most vendors add either two tokens to each input, one before and one after it, or none. */
-const defaultSpecialTokens = 2;
 
 export type PreparedInputs = Omit<EmbeddingPart, 'request'>;
 

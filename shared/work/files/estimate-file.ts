@@ -1,3 +1,4 @@
+import { defaultSpecialTokens, replyStartTokens, tokensPerMessage } from '../../catalog/added-tokens.ts';
 import type { CatalogModel } from '../../catalog/catalog-schema.ts';
 import { computeCost, noUsage, type Usage } from '../../catalog/cost.ts';
 import { findDefaultSize, listQualities, listSizes } from '../../catalog/image-options.ts';
@@ -38,7 +39,8 @@ export interface FileEstimate {
 
 /**
  * Estimates what a batch of the file's lines will cost at the current prices. Lines that cannot run cost nothing. Prompts
- * are counted roughly: without what vendors add to them, such as images.
+ * are counted with what the formats of vendors add to each message and input, but without images, tools, and the
+ * instructions of a vendor.
  */
 export function estimateFile(
   { groups, other }: Pick<FileVerdict, 'groups' | 'other'>,
@@ -72,14 +74,34 @@ function estimateGroup(group: LineGroup, endpoint: BatchEndpoint, catalog: Estim
     return failed(invalidField(['body', 'model'], msg), model.id);
   }
   if (!catalog.isActive(model)) return failed(modelDisabled(model.id), model.id);
+  const inputTokens = group.tokens + countAddedTokens(group, model);
   const outputTokens = countOutputTokens(group, model);
   return {
     ...base,
     model: model.id,
+    inputTokens,
     outputTokens,
-    costNano: computeGroupCost(group, model, outputTokens),
+    costNano: computeGroupCost(group, model, inputTokens, outputTokens),
     error: null,
   };
+}
+
+/** As a single request reserves them. */
+function countAddedTokens(
+  { lines, messages = lines, inputs }: LineGroup,
+  { type, specialTokens }: CatalogModel,
+): number {
+  switch (type) {
+    case 'embedding':
+      return (specialTokens ?? defaultSpecialTokens) * inputs;
+    case 'chat':
+    case 'vision':
+      return replyStartTokens * lines + tokensPerMessage * messages;
+    case 'image':
+      return 0;
+    default:
+      return type satisfies never;
+  }
 }
 
 /** Assumes that the lines beyond the groups cost as much as the others on average. */
@@ -129,6 +151,7 @@ function countOutputTokens(
 function computeGroupCost(
   group: LineGroup,
   { pricing, published, routes }: CatalogModel,
+  inputTokens: number,
   outputTokens: number,
 ): bigint {
   const { lines } = group;
@@ -136,7 +159,7 @@ function computeGroupCost(
   switch (pricing.type) {
     case 'tokens': {
       // The price of a token may depend on the length of its prompt, so the tokens are spread over the lines evenly.
-      const [prompt, longerPrompts] = divide(group.tokens, lines);
+      const [prompt, longerPrompts] = divide(inputTokens, lines);
       const [completion, longerCompletions] = divide(outputTokens, lines);
       let sum = 0n;
       const bounds = [0, longerPrompts, longerCompletions, lines].sort((one, next) => one - next);

@@ -29,6 +29,8 @@ export interface LineGroup {
   readonly tokens: number;
   /** Inputs of embeddings: the lengths of their arrays, otherwise one a line. */
   readonly inputs: number;
+  /** Messages of chats. Files that an earlier release stored lack it. */
+  readonly messages?: number;
   /** The sum of `n`. */
   readonly choices: number;
   /** Output tokens at most, of all choices of the lines with a limit. */

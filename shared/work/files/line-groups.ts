@@ -14,7 +14,9 @@ const minSampleChars = 2_000;
 /** If no text was counted: the ratio of English prose. */
 const defaultTokensPerChar = 1 / 4;
 
-type Sums = { -readonly [Name in Exclude<keyof LineGroup, 'model' | 'size' | 'quality'>]: LineGroup[Name] };
+type Sums = {
+  -readonly [Name in Exclude<keyof LineGroup, 'model' | 'size' | 'quality'>]: NonNullable<LineGroup[Name]>;
+};
 
 /** `tokens` has those that are counted; the others are added at the end. */
 interface Group extends Sums {
@@ -33,6 +35,7 @@ const createGroup = (model: string | null, size: string | null, quality: string 
   characters: 0,
   tokens: 0,
   inputs: 0,
+  messages: 0,
   choices: 0,
   limitedTokens: 0,
   unlimitedChoices: 0,
@@ -66,6 +69,7 @@ export class LineGroups {
     if (limit === null) group.unlimitedChoices += choices;
     else group.limitedTokens += choices * limit;
     group.inputs += countInputs(body?.fields.input);
+    group.messages += body?.fields.messages?.elements ?? 0;
     for (const field of Object.values(body?.fields ?? {})) {
       group.characters += field.characters;
       group.countedCharacters += field.countedCharacters;

@@ -4,7 +4,7 @@ import { Card } from '../../ui/card.tsx';
 import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { listImageSources, Thumbnails } from '../jobs/shared/images.tsx';
-import { readResponse, type Batch } from '../jobs/shared/work.ts';
+import { readResponse, readText, type Batch } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 import { useFirstLines, type ResultLine } from './read-lines.ts';
 
@@ -54,7 +54,7 @@ function Result({ line: { response } }: { readonly line: ResultLine }) {
       </span>
     );
   }
-  const content = known.body.choices[0]?.message.content ?? '';
-  const text = typeof content === 'string' ? content : '';
+  const [choice] = known.body.choices;
+  const text = choice === undefined ? '' : readText(choice.message);
   return <p class="batch-text">{text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text}</p>;
 }

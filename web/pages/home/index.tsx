@@ -1,12 +1,11 @@
-import { useMessages } from '../../lib/language.tsx';
-import type en from './messages.en.ts';
+import { useAccounts } from '../../lib/accounts.ts';
+import { useSession } from '../../lib/session.ts';
+import { Overview } from './overview.tsx';
+import { Welcome } from './welcome.tsx';
 import './home.css';
 
 export default function HomePage() {
-  const t = useMessages<typeof en>();
-  return (
-    <div class="page home">
-      <h1>{t('title')}</h1>
-    </div>
-  );
+  const { status } = useSession();
+  const { query } = useAccounts();
+  return status === 'none' ? <Welcome /> : <Overview query={query} />;
 }

@@ -4,7 +4,7 @@ import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { listImageSources, Thumbnails } from '../jobs/shared/images.tsx';
-import { readResponse, type Job, type KnownResponse } from '../jobs/shared/work.ts';
+import { readResponse, readText, type Job, type KnownResponse } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 
 /** The response of a job that has succeeded, or why it is not here. */
@@ -61,9 +61,9 @@ function Response({ known }: { readonly known: KnownResponse }) {
   return (
     <>
       {known.body.choices.map(({ index, message }) => (
-        <Card key={index} title={t('result')} actions={<CopyButton text={message.content ?? ''} hasText />}>
+        <Card key={index} title={t('result')} actions={<CopyButton text={readText(message)} hasText />}>
           <div class="work-text" tabIndex={0} role="region" aria-label={t('result')}>
-            {message.content ?? JSON.stringify(message.tool_calls ?? null, null, 2)}
+            {readText(message) || JSON.stringify(message.tool_calls ?? null, null, 2)}
           </div>
         </Card>
       ))}

@@ -8,7 +8,9 @@ import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/copy.tsx';
 import { Progress } from '../../ui/progress.tsx';
 import { ErrorText } from '../../ui/states.tsx';
+import { guessEndpoint } from './guess-endpoint.ts';
 import type en from './messages.en.ts';
+import type { BatchEndpoint } from './shared/work.ts';
 
 type UploadedFile = components['schemas']['File'];
 
@@ -22,7 +24,11 @@ const exampleLine =
   '{"custom_id": "1", "body": {"model": "demo-echo", "messages": [{"role": "user", "content": "Hello"}]}}';
 
 /** Takes a file by drag and drop, by mouse and by keyboard, and uploads it. */
-export function DropZone({ onUploaded }: { readonly onUploaded: (fileId: string) => void }) {
+export function DropZone({
+  onUploaded,
+}: {
+  readonly onUploaded: (fileId: string, endpoint: BatchEndpoint | null) => void;
+}) {
   const t = useMessages<typeof en>();
   const [upload, setUpload] = useState<Upload | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -33,6 +39,7 @@ export function DropZone({ onUploaded }: { readonly onUploaded: (fileId: string)
     const abort = new AbortController();
     setError(null);
     setUpload({ file, share: 0, abort });
+    const endpoint = guessEndpoint(file).catch(() => null);
     const form = new FormData();
     form.append('purpose', 'batch');
     form.append('file', file, file.name);
@@ -40,7 +47,7 @@ export function DropZone({ onUploaded }: { readonly onUploaded: (fileId: string)
       const onProgress = (share: number): void => setUpload({ file, share, abort });
       const { id } = await uploadForm<UploadedFile>('/v1/files', form, { onProgress, signal: abort.signal });
       setUpload(null);
-      onUploaded(id);
+      onUploaded(id, await endpoint);
     } catch (reason) {
       setUpload(null);
       if (!abort.signal.aborted) setError(reason);

@@ -5,7 +5,7 @@ import { signInHref } from '../../lib/next-path.ts';
 import { config } from '../../lib/page-facts.ts';
 import { Card } from '../../ui/card.tsx';
 import { CodeBlock } from '../../ui/copy.tsx';
-import { createSnippet } from './create-snippet.ts';
+import { createSnippet } from '../../lib/first-request.ts';
 import type en from './messages.en.ts';
 
 /** How to begin, for somebody without a session. */
@@ -16,7 +16,7 @@ export function FirstSteps({ model }: { readonly model: Model }) {
       title={t('begin')}
       actions={
         <SiteLink class="button primary medium" href={signInHref()}>
-          {t(config.signup_enabled ? 'signUpToTry' : 'signInToTry')}
+          {t('signInToTry')}
         </SiteLink>
       }
     >

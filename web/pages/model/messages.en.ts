@@ -78,7 +78,6 @@ const messages = {
   tokensUsed: '{input} → {output} tokens',
   wasFree: 'free request',
   begin: 'How to begin',
-  signUpToTry: 'Sign up to try it',
   signInToTry: 'Sign in to try it',
   stepSignUp: 'Sign up with your email address. There is no password: you get a code.',
   stepSignIn: 'Sign in with your email address. There is no password: you get a code.',

@@ -93,7 +93,6 @@ const messages: TranslationOf<typeof en> = {
   tokensUsed: '{input} → {output} токенов',
   wasFree: 'бесплатный запрос',
   begin: 'Как начать',
-  signUpToTry: 'Зарегистрироваться',
   signInToTry: 'Войти и попробовать',
   stepSignUp: 'Зарегистрируйтесь по электронной почте. Пароль не нужен: мы пришлём код.',
   stepSignIn: 'Войдите по электронной почте. Пароль не нужен: мы пришлём код.',

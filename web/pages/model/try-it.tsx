@@ -46,17 +46,16 @@ function ForAccount({ model }: { readonly model: Model }) {
             {t('noAccountText')}
           </EmptyState>
         ) : (
-          <RequestForm model={model} />
+          <RequestForm model={model} accountId={selected.id} key={selected.id} />
         )
       }
     </QueryView>
   );
 }
 
-function RequestForm({ model }: { readonly model: Model }) {
+function RequestForm({ model, accountId }: { readonly model: Model; readonly accountId: number }) {
   const t = useMessages<typeof en>();
-  const userId = useSession().user?.id ?? '';
-  const [prompt, setPrompt] = useDraft(`try-${userId}-${model.id}`, '');
+  const [prompt, setPrompt] = useDraft(`try-${accountId}-${model.id}`, '');
   const [response, setResponse] = useState<ShortResponse | null>(null);
   const [error, setError] = useState<unknown>(null);
   const running = useRef<AbortController | null>(null);

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useDraft } from '../../lib/draft.ts';
@@ -115,8 +115,11 @@ function NumberField({
 function PastedText({ onCount }: { readonly onCount: (tokens: number) => void }) {
   const t = useMessages<typeof en>();
   const [text, setText] = useDraft('calculator-text', '');
-  const [counted, setCounted] = useState(text);
-  const count = useTokenCount(counted, onCount);
+  // A text that is still there from before has given its number already, which may have been changed since.
+  const isNew = useRef(false);
+  const count = useTokenCount(text, (tokens) => {
+    if (isNew.current) onCount(tokens);
+  });
   return (
     <div class="models-paste">
       <TextArea
@@ -127,8 +130,8 @@ function PastedText({ onCount }: { readonly onCount: (tokens: number) => void })
         spellcheck={false}
         value={text}
         onInput={({ currentTarget: { value } }) => {
+          isNew.current = true;
           setText(value);
-          setCounted(value);
         }}
       />
       <p class="small" role="status">
@@ -185,6 +188,9 @@ function Estimates({ estimates }: { readonly estimates: readonly Estimate[] }) {
             </span>
           ),
         },
+        { name: t('perRequest'), isNumber: true, render: ({ perRequest }) => <Money value={perRequest} /> },
+        { name: t('perDay'), isNumber: true, render: ({ perDay }) => <Money value={perDay} /> },
+        { name: t('perMonth'), isNumber: true, render: ({ perMonth }) => <Money value={perMonth} /> },
         { name: t('inputCost'), isNumber: true, render: ({ input }) => <Part value={input} /> },
         ...(estimates.some(({ cached }) => cached !== null)
           ? [
@@ -196,9 +202,6 @@ function Estimates({ estimates }: { readonly estimates: readonly Estimate[] }) {
             ]
           : []),
         { name: t('outputCost'), isNumber: true, render: ({ output }) => <Part value={output} /> },
-        { name: t('perRequest'), isNumber: true, render: ({ perRequest }) => <Money value={perRequest} /> },
-        { name: t('perDay'), isNumber: true, render: ({ perDay }) => <Money value={perDay} /> },
-        { name: t('perMonth'), isNumber: true, render: ({ perMonth }) => <Money value={perMonth} /> },
       ]}
     />
   );

@@ -14,8 +14,10 @@ export default function StatusPage() {
   return (
     <div class="page status">
       <header class="page-head">
-        <h1>{t('title')}</h1>
-        <UpdatedAt />
+        <div>
+          <h1>{t('title')}</h1>
+          <UpdatedAt />
+        </div>
       </header>
       <SystemHealth />
       <Traffic />

@@ -11,6 +11,8 @@ import { accountCount, accountOf, idOf, logDays, modelCount, modelOf, RequestRow
 /** What an operator or a customer looks for, and how long it takes. */
 export interface LookUp extends LatencySummary {
   readonly name: string;
+  /** What its 99th percentile must stay below. */
+  readonly maxMs: number;
 }
 
 export interface RequestsRun {
@@ -31,8 +33,10 @@ export interface RequestsOptions {
   readonly onStep: (text: string) => void;
 }
 
-/** A page must take less than this at the 99th percentile. */
-export const maxPageMs = 50;
+/** For a page of operators, at the 99th percentile. */
+const maxPageMs = 50;
+/** For a page of customers, who get three times as many rows and the totals, in turns with other work. */
+const maxCustomerPageMs = 150;
 
 const rowsPerInsert = 5_000;
 const pageSize = 100;
@@ -58,8 +62,8 @@ export async function measureRequests(options: RequestsOptions): Promise<Request
   const indexedMs = isIndexedFirst ? null : performance.now() - indexingAtMs;
   onStep('looking for requests');
   const lookUps = await lookUp(options, ledger, rows);
-  const faults = lookUps.flatMap(({ name, p99Ms, failures }) => [
-    ...(p99Ms > maxPageMs ? [`${name}: the 99th percentile is above ${maxPageMs} ms`] : []),
+  const faults = lookUps.flatMap(({ name, maxMs, p99Ms, failures }) => [
+    ...(p99Ms > maxMs ? [`${name}: the 99th percentile is above ${maxMs} ms`] : []),
     ...Object.entries(failures).map(([reason, times]) => `${name}: ${times} × ${reason}`),
   ]);
   return { rows: count, insertedPerSecond, indexedMs, lookUps, faults };
@@ -140,5 +144,6 @@ async function measure(name: string, run: () => Promise<boolean>, times: number)
     tookMs.push(performance.now() - startedAtMs);
     if (!isRight) wrong += 1;
   }
-  return { name, ...summarizeLatency(tookMs, wrong === 0 ? {} : { 'wrong result': wrong }) };
+  const maxMs = name.includes('customer') ? maxCustomerPageMs : maxPageMs;
+  return { name, maxMs, ...summarizeLatency(tookMs, wrong === 0 ? {} : { 'wrong result': wrong }) };
 }

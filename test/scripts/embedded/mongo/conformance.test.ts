@@ -120,6 +120,31 @@ test('countDocuments counts the documents that match the filter', async (t) => {
   t.is(await people.countDocuments({}, { limit: 4 }), 4);
 });
 
+test('one group sums numbers of every type over the first documents of an order', async (t) => {
+  const things = collectionOf(t);
+  await things.insertMany([
+    { _id: 1, n: 3, long: Long.fromString('5000000000'), lines: 4 },
+    { _id: 2, n: 2_147_483_647, long: Long.fromString('1') },
+    { _id: 3, n: 'text', long: null, lines: null },
+    { _id: 4, n: 100 },
+  ]);
+  const sum = async (filter: mongo.Document, limit: number): Promise<unknown> => {
+    const fields = {
+      rows: { $sum: 1 },
+      n: { $sum: '$n' },
+      long: { $sum: '$long' },
+      lines: { $sum: { $ifNull: ['$lines', 1] } },
+    };
+    const stages = [{ $match: filter }, { $sort: { _id: 1 } }, { $limit: limit }];
+    const found = await things.aggregate([...stages, { $group: { _id: null, ...fields } }]).toArray();
+    // Connections may read a 64-bit integer as a bigint.
+    return found.map(({ _id, ...sums }) => Object.values(sums).map(Number));
+  };
+  t.deepEqual(await sum({}, 3), [[3, 2_147_483_650, 5_000_000_001, 6]]);
+  t.deepEqual(await sum({ _id: { $gt: 3 } }, 3), [[1, 100, 0, 1]]);
+  t.deepEqual(await sum({ _id: 9 }, 3), []);
+});
+
 test('documents over 16 MB are rejected, and results of many MB come in several batches', async (t) => {
   const blobs = collectionOf(t);
   await blobs.insertOne({ _id: 0, parts: [Buffer.alloc(9 << 20)] });

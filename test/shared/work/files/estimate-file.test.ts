@@ -38,6 +38,7 @@ const group = (fields: Partial<LineGroup>): LineGroup => ({
   characters: 0,
   tokens: 0,
   inputs: 0,
+  messages: 0,
   choices: 1,
   limitedTokens: 0,
   unlimitedChoices: 0,
@@ -63,6 +64,16 @@ test('tokens are priced at the average length of a line, so that many short prom
   t.is(models.length, 1);
   const long = estimate([group({ lines: 2, tokens: 4_000, choices: 2, limitedTokens: 20 })]);
   t.is(long.costNano, 4_000n * 20_000n + 20n * 200_000n);
+});
+
+test('what the formats of vendors add to messages and inputs is counted', (t) => {
+  const chats = estimate([group({ lines: 10, messages: 25, tokens: 100 })]);
+  t.is(chats.inputTokens, 100 + 10 * 3 + 25 * 4);
+  t.is(chats.costNano, 230n * 10_000n);
+  const { messages: _, ...earlier } = group({ lines: 10, tokens: 100 });
+  t.is(estimate([earlier]).inputTokens, 100 + 10 * 7, 'files of earlier releases: a message a line');
+  const inputs = estimate([group({ model: 'embedding', inputs: 3, tokens: 10 })], '/v1/embeddings');
+  t.is(inputs.inputTokens, 10 + 3 * 2);
 });
 
 test('a chat without a limit is assumed to have 1024 output tokens a choice', (t) => {

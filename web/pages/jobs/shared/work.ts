@@ -78,3 +78,14 @@ export const findBatchEnd = (batch: Batch): number | null =>
   hasBatchEnded(batch)
     ? (batch.completed_at ?? batch.failed_at ?? batch.expired_at ?? batch.cancelled_at)
     : null;
+
+/** The text of a chat's message: vendors may send it in parts. */
+export function readText({ content }: ChatResponse['choices'][number]['message']): string {
+  if (!Array.isArray(content)) return content ?? '';
+  return content
+    .map((part) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join('');
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;

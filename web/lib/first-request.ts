@@ -1,5 +1,5 @@
-import type { Model } from '../../lib/models.ts';
-import { config } from '../../lib/page-facts.ts';
+import type { Model } from './models.ts';
+import { config } from './page-facts.ts';
 
 /** Returns a command that sends a first request to a model, with the real address of the service. */
 export function createSnippet({ id, type }: Pick<Model, 'id' | 'type'>, text: string): string {

@@ -1,0 +1,169 @@
+import test from 'ava';
+import { withBrowser } from '../support/browser.ts';
+import { allQueues, startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { linkAccount } from '../support/web-accounts.ts';
+import {
+  findAxeProblems,
+  launchPages,
+  signIn,
+  takeScreenshots,
+  useWebPage,
+  type PageBrowser,
+  type WebPage,
+} from '../support/web-page.ts';
+
+let stack: TestStack;
+let browser: PageBrowser;
+test.before(async () => {
+  [stack, browser] = await Promise.all([startStack(), launchPages()]);
+});
+test.after.always(async () => {
+  await browser?.close();
+  await stack?.close();
+});
+
+async function signInWithAccount(web: WebPage): Promise<TestAccount> {
+  const { client } = await signIn(web, stack);
+  const account = await stack.createAccount({ balance: '100' });
+  await linkAccount(client, account);
+  return account;
+}
+
+const chat = (words: string, model = 'demo-echo') => ({
+  model,
+  messages: [{ role: 'user', content: words }],
+  max_tokens: 40,
+});
+const respondAsync = { prefer: 'respond-async' };
+
+async function createJob(account: TestAccount, path: string, body: object): Promise<string> {
+  const response = await stack.post(path, account.apiKey, body, respondAsync);
+  return ((await response.json()) as { id: string }).id;
+}
+
+const upload = (web: WebPage, lines: readonly string[]): Promise<void> =>
+  web.page.locator('input[type=file]').setInputFiles({
+    name: 'requests.jsonl',
+    mimeType: 'application/jsonl',
+    buffer: Buffer.from(lines.join('\n')),
+  });
+
+withBrowser(
+  'a file becomes a batch once its cost is known, and its failed lines can be retried',
+  async (t) => {
+    const web = await useWebPage(t, browser, stack);
+    const { page } = web;
+    await signInWithAccount(web);
+    await web.open('/jobs?tab=batches');
+    await page.getByText('No batches yet').waitFor();
+    const lines = Array.from({ length: 20 }, (_, i) =>
+      JSON.stringify({
+        custom_id: `line-${i}`,
+        body: chat(`Say hello ${i} times`, i === 7 ? 'no-such-model' : 'demo-echo'),
+      }),
+    );
+    await upload(web, lines);
+    await page.getByText('Estimated cost').waitFor();
+    // Nothing is lost by a reload.
+    await page.reload();
+    await page.getByText('"no-such-model" does not exist', { exact: false }).waitFor();
+    await takeScreenshots(web, 'jobs-estimate');
+    t.deepEqual(await findAxeProblems(web), []);
+    await page.getByLabel(/Spend no more than/).fill('many');
+    await page.getByRole('button', { name: 'Start the batch' }).click();
+    await page.getByText('Enter an amount in roubles').waitFor();
+    await page.getByLabel(/Spend no more than/).fill('0,5');
+    await page.getByRole('button', { name: 'Start the batch' }).click();
+
+    await page.waitForURL(/\/batches\/batch_/);
+    await page.getByText('Completed with errors').waitFor();
+    await page.getByRole('heading', { name: '1 failed line' }).waitFor();
+    await page.getByText('model_not_found').waitFor();
+    await page.getByText('Say hello 3 times').waitFor();
+    const stats = await page.locator('.stat').allTextContents();
+    const [cost, estimate] = stats.map((text) => Number(/₽([\d.]+)/.exec(text)?.[1]));
+    t.true(cost! > 0 && cost! <= estimate!, stats.join('\n'));
+    await takeScreenshots(web, 'batch');
+    t.deepEqual(await findAxeProblems(web), []);
+
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download results' }).click(),
+    ]);
+    t.regex(download.suggestedFilename(), /^batch_.*-results\.jsonl$/);
+    const before = page.url();
+    await page.getByRole('button', { name: 'Retry failed lines' }).click();
+    await page.getByRole('dialog').getByText('1 line runs again').waitFor();
+    await takeScreenshots(web, 'batch-retry');
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry failed lines' }).click();
+    await page.waitForURL((url) => url.href !== before);
+    await page.getByRole('heading', { name: '1 failed line' }).waitFor();
+  },
+);
+
+withBrowser('a file that cannot run says which lines are wrong, on a phone and in Russian', async (t) => {
+  const web = await useWebPage(t, browser, stack, {
+    size: 'phone',
+    theme: 'dark',
+    language: 'ru',
+    expectedFailures: ['/cost-estimate'],
+  });
+  const { page } = web;
+  await signInWithAccount(web);
+  await web.open('/jobs?tab=batches');
+  await takeScreenshots(web, 'jobs-new');
+  await upload(web, [JSON.stringify({ custom_id: '1', body: chat('а') }), 'нет', '{"body": {}}']);
+  await page.getByText('Этот файл нельзя выполнить').waitFor();
+  t.deepEqual(await page.locator('.work-faults li span:first-child').allTextContents(), [
+    'Строка 2',
+    'Строка 3',
+  ]);
+  t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  await takeScreenshots(web, 'jobs-faults');
+  await page.getByRole('button', { name: 'Выбрать другой файл' }).click();
+  await page.getByRole('button', { name: 'Выбрать файл' }).waitFor();
+});
+
+withBrowser('a job is followed in its queue and to its result, and can be cancelled', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { page } = web;
+  const account = await signInWithAccount(web);
+  await web.open('/jobs');
+  await page.getByText('No jobs yet').waitFor();
+  await stack.stopWorkers();
+  const [first, second] = [
+    await createJob(account, '/chat/completions', chat('a lighthouse at dusk')),
+    await createJob(account, '/chat/completions', chat('an owl')),
+  ];
+  await createJob(account, '/images/generations', { model: 'demo-svg-image', prompt: 'an owl' });
+  await web.open('/jobs?status=queued');
+  await page.getByText('1 job ahead').waitFor();
+  await takeScreenshots(web, 'jobs-queued');
+
+  await page.locator(`a[href="/jobs/${second}"]`).click();
+  await page.getByRole('button', { name: 'Cancel the job' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('it ends at once and costs nothing', { exact: false }).waitFor();
+  await dialog.getByRole('button', { name: 'Cancel the job' }).click();
+  await page.getByText('It was cancelled').waitFor();
+  await dialog.waitFor({ state: 'detached' });
+
+  await web.open(`/jobs/${first}`);
+  await page.locator('.badge', { hasText: 'Queued' }).waitFor();
+  await stack.startWorker(allQueues);
+  await page.locator('.badge', { hasText: 'Succeeded' }).waitFor();
+  await page.locator('.work-text', { hasText: 'a lighthouse at dusk' }).waitFor();
+  await takeScreenshots(web, 'job');
+  t.deepEqual(await findAxeProblems(web), []);
+
+  await page.getByRole('link', { name: 'Jobs and batches' }).click();
+  await page.locator('.jobs-images img').waitFor();
+  t.is(
+    await page
+      .locator('.jobs-images img')
+      .evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth > 0),
+    true,
+  );
+  await takeScreenshots(web, 'jobs');
+  t.deepEqual(await findAxeProblems(web), []);
+});
