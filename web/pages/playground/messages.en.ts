@@ -64,7 +64,7 @@ const messages = {
   noText: 'The model returned no text. It may have used all of its tokens to reason.',
   stopped: 'stopped',
   cutOff: 'cut off by the token limit',
-  costLater: 'the cost is in the request log',
+  details: 'Details',
   input: { one: '{count} token in', other: '{count} tokens in' },
   inputCached: {
     one: '{count} token in ({cached} cached)',

@@ -75,7 +75,7 @@ const messages: TranslationOf<typeof en> = {
   noText: 'Модель не вернула текста. Возможно, все токены ушли на рассуждения.',
   stopped: 'остановлено',
   cutOff: 'обрезано по лимиту токенов',
-  costLater: 'стоимость — в журнале запросов',
+  details: 'Подробнее',
   input: {
     one: '{count} токен на входе',
     few: '{count} токена на входе',

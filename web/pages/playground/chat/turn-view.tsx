@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import pencil from '@phosphor-icons/core/assets/regular/pencil-simple.svg?raw';
+import { SiteLink } from '../../../frame/site-link.tsx';
 import { useMessages } from '../../../lib/language.tsx';
 import type { Model } from '../../../lib/models.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -159,7 +160,9 @@ function Facts({ answer }: { readonly answer: Answer }) {
       {status === 'stopped' && <span>{t('stopped')}</span>}
       {finishReason === 'length' && <span>{t('cutOff')}</span>}
       {usage !== null && <UsageLine usage={usage} />}
-      {usage === null && isCharged && status !== 'running' && <span>{t('costLater')}</span>}
+      {isCharged && status !== 'running' && (
+        <SiteLink href={`/requests?request_id=${encodeURIComponent(requestId)}`}>{t('details')}</SiteLink>
+      )}
     </span>
   );
 }
