@@ -1,22 +1,17 @@
-import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
+import type { MarkedToken, Token, Tokens } from 'marked';
 import { useMemo } from 'preact/hooks';
 import type { ComponentChild } from 'preact';
 import { useMessages } from '../../../lib/language.tsx';
 import { CodeBlock } from '../../../ui/copy.tsx';
 import type en from '../messages.en.ts';
-
-/** A longer text is shown as it is. */
-const maxChars = 200_000;
+import { lexMarkdown } from './lex-markdown.ts';
 
 /**
  * Shows the Markdown that a model wrote. Only elements that are made here come into the page: HTML is shown as text, an
  * image as a link, and a link leads only to another page or a mail.
  */
 export function Markdown({ text }: { readonly text: string }) {
-  const blocks = useMemo(
-    () => (text.length > maxChars ? null : new Lexer({ gfm: true, breaks: true }).lex(text)),
-    [text],
-  );
+  const blocks = useMemo(() => lexMarkdown(text), [text]);
   return blocks === null ? (
     <p class="playground-plain">{text}</p>
   ) : (
