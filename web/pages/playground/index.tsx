@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
@@ -91,6 +92,13 @@ function Modes({
   const named = models.find((model) => model.id === id);
   const wanted = modes.find((mode) => mode === filters.get('mode'));
   const mode = named === undefined ? (wanted ?? 'chat') : modeOf(named);
+  // Those of other modes, to come back to.
+  const chosen = useRef<Partial<Record<Mode, string>>>({});
+  if (named !== undefined) chosen.current[mode] = named.id;
+  const changeMode = (next: Mode): void => {
+    const model = chosen.current[next] ?? null;
+    changeFilters({ mode: model !== null || next === 'chat' ? null : next, model });
+  };
   const views = { chat: ChatView, images: ImagesView, embeddings: EmbeddingsView };
   const show = (shown: Mode) => {
     const usable = models.filter(
@@ -112,7 +120,7 @@ function Modes({
     <Tabs
       label={t('title')}
       value={mode}
-      onChange={(next) => changeFilters({ mode: next === 'chat' ? null : next, model: null })}
+      onChange={changeMode}
       list={modes.map((value) => ({ value, label: t(`mode_${value}`), content: show(value) }))}
     />
   );

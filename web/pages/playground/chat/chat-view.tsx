@@ -39,7 +39,7 @@ export function ChatView({ owner, models, model, onChooseModel }: ModeProps) {
             </Button>
           </div>
         </header>
-        <div class="chat-turns" ref={list}>
+        <div class="chat-turns" ref={list} tabIndex={0} role="region" aria-label={t('messages')}>
           {state.turns.length === 0 ? (
             <EmptyState title={t('emptyChat')}>{t('emptyChatText')}</EmptyState>
           ) : (
@@ -48,6 +48,9 @@ export function ChatView({ owner, models, model, onChooseModel }: ModeProps) {
             ))
           )}
         </div>
+        <p class="unseen" role="status">
+          {state.turns.at(-1)?.answer.status === 'done' ? t('answered') : ''}
+        </p>
         {state.hasLostPictures && <p class="small soft">{t('lostPictures')}</p>}
         <Composer chat={chat} state={state} model={model} />
       </section>

@@ -12,6 +12,7 @@ import { Icon } from '../../../ui/icon.tsx';
 import { Time } from '../../../ui/money.tsx';
 import { Progress } from '../../../ui/progress.tsx';
 import { ErrorText } from '../../../ui/states.tsx';
+import { showToast } from '../../../ui/toast.tsx';
 import type en from '../messages.en.ts';
 import { FailureNotice } from '../shared/failure-notice.tsx';
 import { readPicture, type Picture } from '../shared/pictures.ts';
@@ -168,7 +169,11 @@ function ImageResult({
         </a>
         <CopyButton text={url} label={t('copyLink')} />
         {onUse !== null && (
-          <Button kind="quiet" size="small" onClick={() => use(onUse).catch(() => setIsGone(true))}>
+          <Button
+            kind="quiet"
+            size="small"
+            onClick={() => use(onUse).catch(() => showToast(t('cannotUse'), 'error'))}
+          >
             {t('editThis')}
           </Button>
         )}
