@@ -37,7 +37,7 @@ test('a path of another API, or a wrong base URL, is a 404 that states what to u
     ['POST', '/v1/v1/chat/completions', /\/v1 twice/],
     ['GET', '/nothing', /See \/docs for the available endpoints/],
   ] as const) {
-    const response = await fetch(`${stack.url}${path}`, { method });
+    const response = await fetch(`${stack.url}${path}`, { method, headers: { accept: 'application/json' } });
     const { error, detail } = (await response.json()) as NotFound;
     t.is(response.status, 404, path);
     t.is(error.code, 'not_found', path);

@@ -163,7 +163,7 @@ test('a changed, added or removed source triggers a build, even if its modificat
 
 test('the pages are built next to the product, and again only if their sources have changed', async (t) => {
   const { run, calls, write } = makeProject(t);
-  write('web/main.tsx', '1');
+  write('web/main.tsx', "import { sitePages } from '../api/pages/site/site-pages.ts';");
   write('api/pages/site/site-pages.ts', '1');
   write(
     'scripts/bootstrap/build-web.mjs',

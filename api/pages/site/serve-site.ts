@@ -41,7 +41,8 @@ export function serveSite(services: Services, build: WebBuild): ApiMiddleware {
     const { method, path } = context;
     const isRead = method === 'GET' || method === 'HEAD';
     if (isRead && path.startsWith(assetsPath)) await serveAsset(context, nothing);
-    else if (isRead && findSitePage(withoutSlash(path)) !== null) await servePage(context, nothing);
+    else if (isRead && acceptsPages(context) && findSitePage(withoutSlash(path)) !== null)
+      await servePage(context, nothing);
     else {
       await next();
       if (isRead && isUnknown(context) && isBrowser(context)) await serveMissing(context, nothing);
@@ -54,6 +55,10 @@ const isUnknown = ({ status, body, respond, path }: ApiContext): boolean =>
   status === 404 && body === undefined && respond !== false && !isForPrograms(path);
 
 const nothing = (): Promise<void> => Promise.resolve();
+
+/** Clients of the API with a wrong base URL, which want JSON, get the error that explains it. */
+const acceptsPages = (context: ApiContext): boolean =>
+  context.get('accept').length > maxAcceptLength || context.accepts('html') !== false;
 
 /** Programs, such as curl, accept anything, or do not say. */
 function isBrowser(context: ApiContext): boolean {

@@ -57,13 +57,13 @@ test('tokens are priced at the average length of a line, so that many short prom
   ]);
   t.deepEqual(total, {
     lines: 100,
-    inputTokens: 50_050,
+    inputTokens: 50_050 + 100 * 3,
     outputTokens: 1_010,
-    costNano: 50_050n * 10_000n + 1_010n * 100_000n,
+    costNano: 50_350n * 10_000n + 1_010n * 100_000n,
   });
   t.is(models.length, 1);
   const long = estimate([group({ lines: 2, tokens: 4_000, choices: 2, limitedTokens: 20 })]);
-  t.is(long.costNano, 4_000n * 20_000n + 20n * 200_000n);
+  t.is(long.costNano, 4_006n * 20_000n + 20n * 200_000n);
 });
 
 test('what the formats of vendors add to messages and inputs is counted', (t) => {
@@ -111,11 +111,11 @@ test('groups of a model and its other names are one row, and lines that cannot r
     group({ model: null, tokens: 5 }),
   ]);
   t.is(lines, 9);
-  t.is(costNano, 30n * 10_000n);
+  t.is(costNano, 45n * 10_000n);
   t.deepEqual(
     models.map(({ model, lines, inputTokens, error }) => [model, lines, inputTokens, error?.code ?? null]),
     [
-      ['chat', 5, 30, null],
+      ['chat', 5, 45, null],
       ['gone', 1, 5, 'model_not_found'],
       ['embedding', 1, 5, 'validation_failed'],
       ['off', 1, 5, 'model_disabled'],
@@ -131,5 +131,5 @@ test('lines beyond the groups cost as much as the others on average', (t) => {
     group({ model: null, lines: 5, tokens: 60 }),
   );
   t.like(models[1], { model: 'other', lines: 5, inputTokens: 60, error: null });
-  t.is(costNano, 150n * 10_000n);
+  t.is(costNano, 195n * 10_000n);
 });
