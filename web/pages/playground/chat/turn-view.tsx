@@ -42,9 +42,10 @@ export function TurnView({ turn, chat, model, isBusy }: TurnProps) {
             </div>
           </FailureNotice>
         )}
-        <footer class="chat-facts small soft">
-          <Facts answer={answer} />
-          {answer.status !== 'running' && (
+        {/* What would move while the answer grows comes after it. */}
+        {answer.status !== 'running' && (
+          <footer class="chat-facts small soft">
+            <Facts answer={answer} />
             <span class="chat-actions">
               {answer.text !== '' && <CopyButton text={answer.text} label={t('copyAnswer')} />}
               {answer.failure === null && (
@@ -59,8 +60,8 @@ export function TurnView({ turn, chat, model, isBusy }: TurnProps) {
                 />
               )}
             </span>
-          )}
-        </footer>
+          </footer>
+        )}
       </div>
     </article>
   );
@@ -160,7 +161,7 @@ function Facts({ answer }: { readonly answer: Answer }) {
       {status === 'stopped' && <span>{t('stopped')}</span>}
       {finishReason === 'length' && <span>{t('cutOff')}</span>}
       {usage !== null && <UsageLine usage={usage} />}
-      {isCharged && status !== 'running' && (
+      {isCharged && (
         <SiteLink href={`/requests?request_id=${encodeURIComponent(requestId)}`}>{t('details')}</SiteLink>
       )}
     </span>

@@ -50,7 +50,7 @@ export async function orderImages(order: ImageOrder): Promise<ImageTask> {
     createdAt: job.created_at,
     model: job.model,
     prompt: order.body.prompt,
-    isEdit: order.kind === 'edit',
+    count: order.body.n ?? 1,
     status: job.status,
     urls: [],
     usage: null,

@@ -26,7 +26,8 @@ export interface ImageTask {
   readonly createdAt: string;
   readonly model: string;
   readonly prompt: string;
-  readonly isEdit: boolean;
+  /** How many were ordered. */
+  readonly count: number;
   readonly status: Job['status'];
   readonly urls: readonly string[];
   /** Null while it is unknown. */

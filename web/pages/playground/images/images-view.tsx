@@ -17,7 +17,7 @@ import { ImageInputs } from './image-inputs.tsx';
 import { createImageRequest, orderImages, takesInputs } from './image-request.ts';
 import { ImageSettings } from './image-settings.tsx';
 import { hasEnded, openImages, sumImages, type ImageState, type ImageTask } from './image-state.ts';
-import { TaskView } from './task-view.tsx';
+import { OrderView, TaskView } from './task-view.tsx';
 
 /** Each that is followed has a connection, of which browsers have few. */
 const maxRunning = 3;
@@ -31,20 +31,22 @@ export function ImagesView({ owner, models, model, onChooseModel }: ModeProps) {
   const state = useStore(store);
   const change = (changes: Partial<ImageState>): void => store.set({ ...store.get(), ...changes });
   const [failure, setFailure] = useState<Failure | null>(null);
-  const [isBusy, setIsBusy] = useState(false);
+  const [ordered, setOrdered] = useState<Pick<ImageTask, 'prompt' | 'count'> | null>(null);
+  const isBusy = ordered !== null;
   const isFull = state.tasks.filter((task) => !hasEnded(task)).length >= maxRunning;
   const isReady = state.prompt.trim().length >= minPromptChars && !isFull;
 
   const order = async (): Promise<void> => {
-    setIsBusy(true);
+    const request = createImageRequest(model, store.get());
+    setOrdered({ prompt: request.body.prompt, count: request.body.n ?? 1 });
     setFailure(null);
     try {
-      const task = await orderImages(createImageRequest(model, store.get()));
+      const task = await orderImages(request);
       change({ tasks: [task, ...store.get().tasks] });
     } catch (error) {
       setFailure(readFailure(error));
     } finally {
-      setIsBusy(false);
+      setOrdered(null);
     }
   };
   const changeTask = (task: ImageTask): void => {
@@ -92,7 +94,8 @@ export function ImagesView({ owner, models, model, onChooseModel }: ModeProps) {
         </form>
         <section class="images-history" aria-label={t('history')}>
           <UsageTotal label={t('sessionCost')} sum={sumImages(state)} />
-          {state.tasks.length === 0 ? (
+          {ordered !== null && <OrderView {...ordered} />}
+          {state.tasks.length === 0 && !isBusy ? (
             <EmptyState title={t('noImages')}>{t('noImagesText')}</EmptyState>
           ) : (
             state.tasks.map((task) => (

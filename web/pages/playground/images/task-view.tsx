@@ -71,6 +71,35 @@ export function TaskView({ task, onChange, onRemove, onRepeat, onUse }: TaskProp
   );
 }
 
+/** Takes the place of images that will come, so that nothing moves when they do. */
+const Places = ({ count }: { readonly count: number }) => (
+  <ul class="images-results" aria-hidden="true">
+    {Array.from({ length: count }, (_, i) => (
+      <li key={i} class="images-place" />
+    ))}
+  </ul>
+);
+
+/** Images that are being ordered. */
+export function OrderView({ prompt, count }: Pick<ImageTask, 'prompt' | 'count'>) {
+  const t = useMessages<typeof en>();
+  return (
+    <article class="card images-task" aria-busy="true">
+      <header class="images-task-head">
+        <p class="images-prompt">{prompt}</p>
+      </header>
+      <div class="images-waiting">
+        <Places count={count} />
+        <Progress share={null} label={t('sending')} />
+        <p class="images-actions small soft" role="status">
+          {t('sending')}
+        </p>
+      </div>
+      <p class="small soft">…</p>
+    </article>
+  );
+}
+
 /** The place in the queue or the progress, and a button to stop. */
 function Waiting({ task, onChange }: Pick<TaskProps, 'task' | 'onChange'>) {
   const t = useMessages<typeof en>();
@@ -108,6 +137,7 @@ function Waiting({ task, onChange }: Pick<TaskProps, 'task' | 'onChange'>) {
         : t('inQueue', { count: position });
   return (
     <div class="images-waiting">
+      <Places count={task.count} />
       <Progress share={progress > 0 ? progress : null} label={t('drawing')} />
       <div class="images-actions">
         <p class="small soft" role="status">
@@ -127,6 +157,7 @@ function Result({ task, onUse }: Pick<TaskProps, 'task' | 'onUse'>) {
   const t = useMessages<typeof en>();
   const { status, failure, urls } = task;
   if (failure !== null) return <FailureNotice failure={failure} />;
+  if (status !== 'cancelled' && urls.length === 0) return <p class="soft">{t('imageGone')}</p>;
   if (status === 'cancelled') return <p class="soft">{t('cancelledImages')}</p>;
   return (
     <ul class="images-results">

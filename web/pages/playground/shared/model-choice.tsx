@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import { SiteLink } from '../../../frame/site-link.tsx';
 import { useMessages } from '../../../lib/language.tsx';
 import { modelHref, modelName, type Model } from '../../../lib/models.ts';
@@ -16,14 +17,13 @@ export function ModelChoice({
   readonly onChoose: (id: string) => void;
 }) {
   const t = useMessages<typeof en>();
+  const choices = useMemo(
+    () => models.map((other) => ({ value: other.id, label: modelName(other) })),
+    [models],
+  );
   return (
     <div class="playground-model">
-      <Combobox
-        label={t('model')}
-        choices={models.map((other) => ({ value: other.id, label: modelName(other) }))}
-        value={model.id}
-        onChoose={onChoose}
-      />
+      <Combobox label={t('model')} choices={choices} value={model.id} onChoose={onChoose} />
       <div class="playground-prices small soft">
         <ModelPrices model={model} />
         <p>
