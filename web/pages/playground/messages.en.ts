@@ -122,7 +122,8 @@ const messages = {
   format: 'File format',
   inputs: 'Pictures to edit',
   addInput: 'Add a picture',
-  inputsText: 'With a picture, the description says what to change in it.',
+  inputsText:
+    'Drop pictures here, or add them below. With a picture, the description says what to change in it.',
   maskText: 'Without a mask, the whole picture may change. Not every model supports masks.',
   maskSet: 'Only the painted part of the first picture may change.',
   paintMask: 'Paint a mask',
@@ -135,6 +136,7 @@ const messages = {
   usePrompt: 'Use this text',
   removeTask: 'Remove from the list',
   otherAccount: 'This belongs to another account. Select that account to see how far it is.',
+  sending: 'Sending',
   drawing: 'Drawing',
   left: 'about {time} left',
   job: 'Job',

@@ -47,7 +47,11 @@ export function ImageInputs({
         add(listPictures(event.dataTransfer));
       }}
     >
-      <PictureList pictures={pictures} onChange={change} />
+      {first === undefined ? (
+        <p class="images-drop small soft">{t('inputsText')}</p>
+      ) : (
+        <PictureList pictures={pictures} onChange={change} />
+      )}
       <div class="images-inputs-actions">
         <PictureButton label={t('addInput')} isMultiple={model.max_file_count !== 1} onChoose={add}>
           {t('addInput')}
@@ -69,9 +73,7 @@ export function ImageInputs({
           </>
         )}
       </div>
-      <p class="small soft">
-        {t(first === undefined ? 'inputsText' : mask === null ? 'maskText' : 'maskSet')}
-      </p>
+      {first !== undefined && <p class="small soft">{t(mask === null ? 'maskText' : 'maskSet')}</p>}
       {(error ?? maskError) !== null && (
         <p class="error-text" role="alert">
           {error ?? maskError}
