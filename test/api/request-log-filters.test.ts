@@ -9,6 +9,7 @@ import { findRow } from '../support/observe.ts';
 import { requestRow } from '../support/request-rows.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { useVendorStack } from '../support/vendor-stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** What an account's owner can ask of its request log: filters, totals, a file, and what each request was charged by. */
 
@@ -292,7 +293,12 @@ test('statistics by model have an element for each day and model, and the same t
   await send(account, '/v1/embeddings', { model: 'vectors', input: 'one two' });
   const read = async (query: string): Promise<Stats> =>
     (await callApi<Stats>(stack.url, account.apiKey, 'GET', `/users/stats?${query}`)).body;
-  const [byDay, byModel] = [await read(''), await read('by=model')];
+  // The ledger writes the rows first and the sums after them.
+  const byDay = await waitFor('the statistics of three requests', async () => {
+    const stats = await read('');
+    return stats.total_requests === 3 && stats;
+  });
+  const byModel = await read('by=model');
   t.deepEqual({ ...byModel, daily_stats: [] }, { ...byDay, daily_stats: [] });
   t.deepEqual(
     byModel.daily_stats.map(({ model_name: name, free_requests: free }) => [name, free]),

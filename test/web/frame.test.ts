@@ -88,6 +88,8 @@ withBrowser(
     await takeScreenshots(web, 'frame-signed-in');
     t.deepEqual(await findAxeProblems(web), []);
 
+    // A call that is answered after the end of its session would be refused.
+    await Promise.all([web.page, other].map((page) => page.waitForLoadState('networkidle')));
     // Signing out in one tab signs out the other, too.
     await web.page.getByRole('button', menu).click();
     await web.page.getByRole('menuitem', { name: 'Sign out' }).click();

@@ -160,7 +160,9 @@ withBrowser(
         code: await createRefillCode(stack, `${i}`),
       });
     await web.open('/keys');
+    const second = page.waitForResponse((response) => response.url().includes('page=2'));
     await page.getByRole('button', { name: 'Следующая страница' }).click();
+    await (await second).finished();
     await page.getByText('2 из 2').waitFor();
     t.true(page.url().endsWith('/keys?page=2'));
     await takeScreenshots(web, 'keys-ru');

@@ -158,8 +158,9 @@ function UserMenu() {
   const [, navigate] = useLocation();
   const email = useSession().user?.email ?? '';
   const leave = (): void => {
-    navigate('/');
-    signOut().catch((error: unknown) => showToast(describeError(error, language), 'error'));
+    signOut(() => navigate('/')).catch((error: unknown) =>
+      showToast(describeError(error, language), 'error'),
+    );
   };
   return (
     <Menu

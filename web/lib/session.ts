@@ -74,13 +74,18 @@ export function updateUser(user: WebUser): void {
   store.set({ ...store.get(), user });
 }
 
-/** Signs out here and in all other tabs. @throws ApiError */
-export async function signOut(): Promise<void> {
+/**
+ * Signs out here and in all other tabs.
+ * @param leave goes to a page for visitors: called once the session has ended, and before this page knows
+ * @throws ApiError
+ */
+export async function signOut(leave: () => void): Promise<void> {
   const csrfToken = await readCsrfToken();
   const headers: HeadersInit = csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
   const response = await send(`${authPath}/logout`, { method: 'POST', headers });
   // The session may have ended meanwhile.
   if (!response.ok && response.status !== 401) throw await readError(response);
+  leave();
   endEverywhere();
 }
 

@@ -94,9 +94,13 @@ function Download({
     mutationFn: (id: string) => downloadFile(`/v1/files/${id}/content`, name),
     onError: (error) => showToast(describeError(error, language), 'error'),
   });
-  if (fileId === null) return null;
   return (
-    <Button icon="download" busy={download.isPending} onClick={() => download.mutate(fileId)}>
+    <Button
+      icon="download"
+      busy={download.isPending}
+      disabled={fileId === null}
+      onClick={() => fileId !== null && download.mutate(fileId)}
+    >
       {text}
     </Button>
   );

@@ -1,8 +1,7 @@
-import type { ComponentChildren } from 'preact';
 import { useMessages } from '../../lib/language.tsx';
 import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
-import { Time } from '../../ui/money.tsx';
+import { Fact, TimeFact } from '../jobs/shared/fact.tsx';
 import { findBatchEnd, hasBatchEnded, toIso, type Batch, type BatchEndpoint } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 
@@ -22,14 +21,9 @@ export function BatchFacts({ batch }: { readonly batch: Batch }) {
           <code>{batch.id}</code> <CopyButton text={batch.id} label={t('copyId')} />
         </Fact>
         <Fact name={t('kind')}>{t(batch.endpoint as BatchEndpoint)}</Fact>
-        {times.map(
-          ([name, value]) =>
-            value !== null && (
-              <Fact key={name} name={t(name)}>
-                <Time value={toIso(value)} />
-              </Fact>
-            ),
-        )}
+        {times.map(([name, value]) => (
+          <TimeFact key={name} name={t(name)} time={value === null ? null : toIso(value)} />
+        ))}
         {Object.entries(batch.metadata ?? {}).map(([name, value]) => (
           <Fact key={`metadata ${name}`} name={name}>
             {value}
@@ -39,10 +33,3 @@ export function BatchFacts({ batch }: { readonly batch: Batch }) {
     </Card>
   );
 }
-
-const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-);

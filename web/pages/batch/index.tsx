@@ -64,11 +64,11 @@ function BatchView({ batch }: { readonly batch: Batch }) {
       <section class="card">
         <BatchProgress batch={batch} />
         <BatchStats batch={batch} />
-        {!hasBatchEnded(batch) && <p class="soft small">{t('mayLeave')}</p>}
+        <p class="soft small batch-note">{hasBatchEnded(batch) ? '' : t('mayLeave')}</p>
       </section>
+      <BatchFacts batch={batch} />
       <FailedLines batch={batch} />
       <FirstResults batch={batch} />
-      <BatchFacts batch={batch} />
     </>
   );
 }

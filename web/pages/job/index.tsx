@@ -48,6 +48,8 @@ function JobView({ job, onReload }: { readonly job: Job; readonly onReload: () =
   const t = useMessages<typeof en>();
   return (
     <>
+      <JobStats job={job} />
+      <JobFacts job={job} />
       {!hasJobEnded(job) && (
         <section class="card" aria-live="polite">
           <JobProgress job={job} />
@@ -65,9 +67,7 @@ function JobView({ job, onReload }: { readonly job: Job; readonly onReload: () =
           )}
         </Notice>
       )}
-      <JobStats job={job} />
       {job.status === 'succeeded' && <JobResult job={job} onReload={onReload} />}
-      <JobFacts job={job} />
     </>
   );
 }

@@ -1,8 +1,7 @@
-import type { ComponentChildren } from 'preact';
 import { useMessages } from '../../lib/language.tsx';
 import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
-import { Time } from '../../ui/money.tsx';
+import { Fact, TimeFact } from '../jobs/shared/fact.tsx';
 import type { Job } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 
@@ -10,8 +9,6 @@ import type en from './messages.en.ts';
 export function JobFacts({ job }: { readonly job: Job }) {
   const t = useMessages<typeof en>();
   const times = [
-    ['started', job.started_at],
-    ['ended', job.ended_at],
     ['deadline', job.deadline_at],
     ['cancelAt', job.cancel_at],
     ['kept', job.expires_at],
@@ -23,14 +20,9 @@ export function JobFacts({ job }: { readonly job: Job }) {
           <code>{job.id}</code> <CopyButton text={job.id} label={t('copyId')} />
         </Fact>
         <Fact name={t('kind')}>{t(job.operation)}</Fact>
-        {times.map(
-          ([name, value]) =>
-            value !== null && (
-              <Fact key={name} name={t(name)}>
-                <Time value={value} />
-              </Fact>
-            ),
-        )}
+        <TimeFact name={t('started')} time={job.started_at} />
+        <TimeFact name={t('ended')} time={job.ended_at} />
+        {times.map(([name, value]) => value !== null && <TimeFact key={name} name={t(name)} time={value} />)}
         {job.attempts > 1 && <Fact name={t('attempts')}>{job.attempts}</Fact>}
         {job.webhook !== null && (
           <Fact name={t('webhook')}>
@@ -45,10 +37,3 @@ export function JobFacts({ job }: { readonly job: Job }) {
     </Card>
   );
 }
-
-const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-);

@@ -20,6 +20,11 @@ interface Upload {
   readonly abort: AbortController;
 }
 
+interface Uploaded {
+  readonly id: string;
+  readonly endpoint: BatchEndpoint | null;
+}
+
 const exampleLine =
   '{"custom_id": "1", "body": {"model": "demo-echo", "messages": [{"role": "user", "content": "Hello"}]}}';
 
@@ -33,7 +38,12 @@ export function DropZone({
   const [upload, setUpload] = useState<Upload | null>(null);
   const [error, setError] = useState<unknown>(null);
   useLeaveGuard(upload === null ? null : t('leaveUpload'));
+  const [uploaded, setUploaded] = useState<Uploaded | null>(null);
   useEffect(() => () => upload?.abort.abort(), [upload?.abort]);
+  // Once the guard above is gone: the next view has another address.
+  useEffect(() => {
+    if (uploaded !== null) onUploaded(uploaded.id, uploaded.endpoint);
+  }, [uploaded]);
 
   const send = async (file: File): Promise<void> => {
     const abort = new AbortController();
@@ -46,8 +56,8 @@ export function DropZone({
     try {
       const onProgress = (share: number): void => setUpload({ file, share, abort });
       const { id } = await uploadForm<UploadedFile>('/v1/files', form, { onProgress, signal: abort.signal });
+      setUploaded({ id, endpoint: await endpoint });
       setUpload(null);
-      onUploaded(id, await endpoint);
     } catch (reason) {
       setUpload(null);
       if (!abort.signal.aborted) setError(reason);

@@ -66,7 +66,7 @@ function Lists() {
           content: (
             <div class="jobs-batches">
               <NewBatch />
-              <BatchList />
+              {!search.has('file') && <BatchList />}
             </div>
           ),
         },

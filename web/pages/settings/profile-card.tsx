@@ -19,13 +19,10 @@ export function ProfileCard() {
   const leave = (): void => {
     setIsLeaving(true);
     setError(null);
-    signOut().then(
-      () => navigate('/'),
-      (reason: unknown) => {
-        setError(reason);
-        setIsLeaving(false);
-      },
-    );
+    signOut(() => navigate('/')).catch((reason: unknown) => {
+      setError(reason);
+      setIsLeaving(false);
+    });
   };
   return (
     <Card

@@ -58,7 +58,7 @@ export function BatchProgress({ batch }: { readonly batch: Batch }) {
   ].filter((part) => part !== null);
   return (
     <div class="work-progress">
-      {!hasEnded && <Progress share={findShare(batch)} label={t('progress')} />}
+      <Progress share={findShare(batch) ?? (hasEnded ? 0 : null)} label={t('progress')} />
       <p class="soft small number">{parts.join(' · ')}</p>
     </div>
   );
