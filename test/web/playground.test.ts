@@ -243,7 +243,7 @@ withBrowser('a picture is sent, and code sends the same; a failure has its reque
     expectedFailures: ['/chat/completions'],
   });
   const { page } = web;
-  const png = await makeBlackPng(64, 48, 48);
+  const png = makeBlackPng(64, 48, 48);
   await page
     .locator('input[type=file]')
     .setInputFiles({ name: 'black.png', mimeType: 'image/png', buffer: png });

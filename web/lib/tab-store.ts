@@ -24,13 +24,13 @@ export function openTabStore<Value>(options: TabStoreOptions<Value>): Store<Valu
   const opened = stores.get(name);
   if (opened?.key === key) return opened.store as Store<Value>;
   const store = createTabStore(key, options);
-  stores.set(name, { key, store: store as Store<unknown> });
+  stores.set(name, { key, store });
   return store;
 }
 
 function createTabStore<Value>(key: string, options: TabStoreOptions<Value>): Store<Value> {
   const { name, initial, shrink, revive = (kept) => kept } = options;
-  const kept = read<Value>(name, key);
+  const kept = read(name, key) as Value | null;
   const store = createStore<Value>(kept === null ? initial : revive(kept));
   let timer: ReturnType<typeof setTimeout> | undefined;
   const write = (): void => {
@@ -48,12 +48,12 @@ function createTabStore<Value>(key: string, options: TabStoreOptions<Value>): St
   return store;
 }
 
-function read<Value>(name: string, key: string): Value | null {
+function read(name: string, key: string): unknown {
   try {
     for (const other of Object.keys(sessionStorage))
       if (other.startsWith(`mg.${name}.`) && other !== key) sessionStorage.removeItem(other);
     const text = sessionStorage.getItem(key);
-    return text === null ? null : (JSON.parse(text) as Value);
+    return text === null ? null : JSON.parse(text);
   } catch {
     // Storage is switched off.
     return null;

@@ -43,7 +43,7 @@ export async function orderImages(order: ImageOrder): Promise<ImageTask> {
       ? await call(api.POST('/v1/images/generations', { params, body: order.body }))
       : await call(api.POST('/v1/images/edits', { params, body: order.body }));
   if (typeof response === 'string' || !('status' in response)) throw ApiError.ofNetwork();
-  const job = response as Job;
+  const job: Job = response;
   const task = {
     id: job.id,
     account,

@@ -203,7 +203,9 @@ function ImageResult({
           <Button
             kind="quiet"
             size="small"
-            onClick={() => use(onUse).catch(() => showToast(t('cannotUse'), 'error'))}
+            onClick={() => {
+              use(onUse).catch(() => showToast(t('cannotUse'), 'error'));
+            }}
           >
             {t('editThis')}
           </Button>

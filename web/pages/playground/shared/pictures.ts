@@ -48,7 +48,7 @@ async function drawBitmap(bitmap: ImageBitmap, { width, height }: Size, type: st
 export async function toDataUri(blob: Blob): Promise<string> {
   return await new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.addEventListener('load', () => resolve(String(reader.result)));
+    reader.addEventListener('load', () => resolve(reader.result as string));
     reader.addEventListener('error', () => reject(new PictureError()));
     reader.readAsDataURL(blob);
   });
