@@ -40,11 +40,19 @@ const runs = 5;
 const confirmations = 3;
 
 /**
- * Returns a description of the growth if the time of the work grows faster than its input; null otherwise. Measures in
- * the order of the sizes, so that quadratic work is found before it takes minutes.
- * @param attempts how often growth that an exception has hidden is looked for again; a busy machine causes exceptions
+ * Returns a description of the growth if the time of the work grows faster than its input; null otherwise.
+ * @param attempts how often growth that an exception has hidden is looked for; a busy machine causes exceptions
  */
 export async function findFastGrowth<T>(work: Work<T>, attempts = 1): Promise<string | null> {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const growth = await lookForGrowth(work);
+    if (growth !== null) return growth;
+  }
+  return null;
+}
+
+/** Measures in the order of the sizes, so that quadratic work is found before it takes minutes. */
+async function lookForGrowth<T>(work: Work<T>): Promise<string | null> {
   const known: Time[] = [];
   for (const [i, share] of shares.entries()) {
     // All but the largest are small inputs of a later comparison. One that was interrupted would hide growth.
@@ -55,10 +63,8 @@ export async function findFastGrowth<T>(work: Work<T>, attempts = 1): Promise<st
     if (small === undefined || largeMs < minMs || largeMs < suspiciousRatio * lowerMs(small)) continue;
     // The small input mostly took too little time for the thread's clock.
     if (largeMs < suspiciousRatio * (await measureSmall(work, share))) continue;
-    for (let attempt = 0; attempt < attempts; attempt += 1) {
-      const growth = await confirm(work, share);
-      if (growth !== null) return growth;
-    }
+    const growth = await confirm(work, share);
+    if (growth !== null) return growth;
   }
   return null;
 }

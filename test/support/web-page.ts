@@ -140,9 +140,9 @@ const watchLayout = `
   globalThis.layoutShifts = [];
   globalThis.policyReports = [];
   new PerformanceObserver((list) => {
-    for (const { value, hadRecentInput, sources } of list.getEntries()) {
+    for (const { value, startTime, hadRecentInput, sources } of list.getEntries()) {
       const nodes = sources.map(({ node }) => (node?.nodeName ?? '?') + '.' + String(node?.className ?? ''));
-      if (!hadRecentInput) layoutShifts.push({ value, nodes: nodes.join(', ') });
+      if (!hadRecentInput) layoutShifts.push({ value, startTime, nodes: nodes.join(', ') });
     }
   }).observe({ type: 'layout-shift', buffered: true });
   addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
@@ -150,19 +150,46 @@ const watchLayout = `
   });
 `;
 
+interface Shift {
+  readonly value: number;
+  readonly startTime: number;
+  readonly nodes: string;
+}
+
 async function readShifts(page: Page): Promise<string[]> {
-  const read = (): { shifts: { value: number; nodes: string }[]; reports: string[] } => {
-    const state = globalThis as unknown as {
-      layoutShifts?: { value: number; nodes: string }[];
-      policyReports?: string[];
-    };
+  const read = (): { shifts: Shift[]; reports: string[] } => {
+    const state = globalThis as unknown as { layoutShifts?: Shift[]; policyReports?: string[] };
     return { shifts: state.layoutShifts?.splice(0) ?? [], reports: state.policyReports?.splice(0) ?? [] };
   };
   const { shifts, reports } = await page.evaluate(read).catch(() => ({ shifts: [], reports: [] }));
-  const sum = shifts.reduce((total, { value }) => total + value, 0);
-  const moved = shifts.map(({ value, nodes }) => `${value.toFixed(3)} ${nodes}`).join('; ');
-  return [...reports, ...(sum > maxLayoutShift ? [`layout shift ${sum.toFixed(3)}: ${moved}`] : [])];
+  const sum = (window: readonly Shift[]): number => window.reduce((total, { value }) => total + value, 0);
+  const moved = splitShifts(shifts).filter((window) => sum(window) > maxLayoutShift);
+  return [
+    ...reports,
+    ...moved.map((window) => `layout shift ${sum(window).toFixed(3)}: ${listMoved(window)}`),
+  ];
 }
+
+/** What belongs together, as Web Vitals defines it: shifts within a second of each other, for at most five seconds. */
+function splitShifts(shifts: readonly Shift[]): Shift[][] {
+  const windows: Shift[][] = [];
+  for (const shift of shifts) {
+    const window = windows.at(-1);
+    const isSame =
+      window !== undefined &&
+      shift.startTime - window.at(-1)!.startTime < 1_000 &&
+      shift.startTime - window[0]!.startTime < 5_000;
+    if (isSame) window.push(shift);
+    else windows.push([shift]);
+  }
+  return windows;
+}
+
+const listMoved = (shifts: readonly Shift[]): string =>
+  shifts
+    .filter(({ value }) => value >= 0.001)
+    .map(({ value, nodes }) => `${value.toFixed(3)} ${nodes}`)
+    .join('; ');
 
 /** Gives the window the session of a new user, without captcha and mail. Call it before `open`. */
 export async function signIn(

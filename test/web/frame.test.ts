@@ -40,10 +40,11 @@ withBrowser(
     await page.getByRole('menuitemradio', { name: 'English' }).click();
     await page.getByRole('heading', { name: 'Models and prices' }).waitFor();
     await page.getByRole('button', { name: 'Language and theme' }).press('Enter');
-    await page.getByRole('menuitemradio', { name: 'Dark' }).waitFor();
+    await page.locator('[role=menu]:focus').waitFor();
     await page.keyboard.press('End');
+    await page.locator('[data-highlighted]').getByText('Dark').waitFor();
     await page.keyboard.press('Enter');
-    t.is(await page.locator('html').getAttribute('data-theme'), 'dark');
+    await page.locator('html[data-theme=dark]').waitFor();
     await page.reload();
     // Before any script: the server knows.
     t.is(await page.locator('html').getAttribute('data-theme'), 'dark');
