@@ -296,21 +296,22 @@ withBrowser('images are drawn, edited and kept with their links', async (t) => {
   await page.getByText('Изменится только закрашенная часть').waitFor();
   await page.getByRole('button', { name: 'Убрать маску' }).click();
   await page.locator('form').getByRole('button', { name: 'Изменить', exact: true }).click();
-  await page.getByRole('img', { name: /blur it/ }).waitFor();
+  const edited = page.getByRole('img', { name: /blur it/ });
+  await edited.first().waitFor();
   t.deepEqual(await findAxeProblems(web), []);
   await takeScreenshots(web, 'playground-images');
   await page.reload();
   await images.nth(1).waitFor();
-  await page.getByRole('img', { name: /blur it/ }).waitFor();
+  await edited.first().waitFor();
 });
 
 withBrowser('texts are compared by their vectors', async (t) => {
   const web = await openPlayground(t, '/playground?mode=embeddings');
   const { page } = web;
-  await page.getByLabel('Text 1').fill('How do I reset my password?');
-  await page.getByLabel('Text 2').fill('I forgot my password and need a new one.');
+  await page.getByRole('textbox', { name: 'Text 1' }).fill('How do I reset my password?');
+  await page.getByRole('textbox', { name: 'Text 2' }).fill('I forgot my password and need a new one.');
   await page.getByRole('button', { name: 'Add a text' }).click();
-  await page.getByLabel('Text 3').fill('The lighthouse stands in the fog.');
+  await page.getByRole('textbox', { name: 'Text 3' }).fill('The lighthouse stands in the fog.');
   await page.getByRole('button', { name: 'Embed and compare' }).click();
   const rows = page.getByRole('table').locator('tbody tr');
   await rows.nth(2).waitFor();

@@ -3,17 +3,25 @@ import { SiteLink } from '../../frame/site-link.tsx';
 import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { mayUse } from '../../lib/allowed-models.ts';
+import { lazy } from '../../lib/lazy.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { useModels, type Model } from '../../lib/models.ts';
 import { useSession } from '../../lib/session.ts';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { ChatView } from './chat/chat-view.tsx';
-import { EmbeddingsView } from './embeddings/embeddings-view.tsx';
-import { ImagesView } from './images/images-view.tsx';
 import type en from './messages.en.ts';
 import './playground.css';
 import './chat/chat.css';
+
+const loading = () => <Skeleton lines={9} height="2.5rem" />;
+const views = {
+  chat: lazy<ModeProps>(async () => (await import('./chat/chat-view.tsx')).ChatView, loading),
+  images: lazy<ModeProps>(async () => (await import('./images/images-view.tsx')).ImagesView, loading),
+  embeddings: lazy<ModeProps>(
+    async () => (await import('./embeddings/embeddings-view.tsx')).EmbeddingsView,
+    loading,
+  ),
+};
 
 const modes = ['chat', 'images', 'embeddings'] as const;
 type Mode = (typeof modes)[number];
@@ -26,19 +34,18 @@ export default function PlaygroundPage() {
   const { query, selected } = useAccounts();
   const models = useModels();
   const { user } = useSession();
-  const loading = <Skeleton lines={9} height="2.5rem" />;
   return (
     <div class="page playground">
       <h1>{t('title')}</h1>
-      <QueryView query={query} loading={loading}>
+      <QueryView query={query} loading={loading()}>
         {() =>
           selected === null ? (
             <NoAccount />
           ) : (
-            <QueryView query={models} loading={loading}>
+            <QueryView query={models} loading={loading()}>
               {(all) =>
                 user === null ? (
-                  loading
+                  loading()
                 ) : (
                   <Modes account={selected} models={all} owner={user.id} key={user.id} />
                 )
@@ -99,7 +106,6 @@ function Modes({
     const model = chosen.current[next] ?? null;
     changeFilters({ mode: model !== null || next === 'chat' ? null : next, model });
   };
-  const views = { chat: ChatView, images: ImagesView, embeddings: EmbeddingsView };
   const show = (shown: Mode) => {
     const usable = models.filter(
       (model) => model.active && modeOf(model) === shown && mayUse(account, model.id),
