@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { chatStreamExample } from './chat-examples.ts';
+import { ChatUsage } from './chat-response.ts';
 import { Nullable } from './fields.ts';
 import type { AdditionalResponse } from './operation.ts';
 
@@ -21,6 +22,16 @@ export const ChatChunk = Type.Object(
               Type.String({ description: '`assistant`, only in the first chunk of a choice.' }),
             ),
             content: Type.Optional(Nullable(Type.String({ description: 'The next piece of the text.' }))),
+            reasoning_content: Type.Optional(
+              Nullable(
+                Type.String({
+                  description: 'The next piece of the model’s reasoning, if the vendor returns it.',
+                }),
+              ),
+            ),
+            refusal: Type.Optional(
+              Nullable(Type.String({ description: 'The next piece of why the model refused to respond.' })),
+            ),
             tool_calls: Type.Optional(
               Type.Array(Type.Object({ index: Type.Optional(Type.Integer()) }), {
                 description: 'Parts of tool calls. Join those with the same `index`.',
@@ -39,14 +50,11 @@ export const ChatChunk = Type.Object(
     ),
     usage: Type.Optional(
       Nullable(
-        Type.Object(
-          {},
-          {
-            description:
-              'Only with `stream_options.include_usage`. null in every chunk except the last, which contains the same ' +
-              'usage as a non-streamed response, with `cost_request`, `total_time` and `free_request`.',
-          },
-        ),
+        Type.Object(ChatUsage.properties, {
+          description:
+            'Only with `stream_options.include_usage`. null in every chunk except the last, which contains the same ' +
+            'usage as a non-streamed response, with `cost_request`, `total_time` and `free_request`.',
+        }),
       ),
     ),
   },

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { insertUsage } from '../support/account-usage.ts';
 import { withBrowser } from '../support/browser.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import {
@@ -9,6 +10,9 @@ import {
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
+
+/** Script of the first page until the network is idle, as it is sent. */
+const maxScriptBytes = 120_000;
 
 let stack: TestStack;
 let browser: PageBrowser;
@@ -26,6 +30,7 @@ withBrowser('a visitor sees what this is, what it costs, and a first request to 
   await web.open('/');
   await page.getByRole('link', { name: 'Demo echo' }).waitFor();
   await page.getByText('per million tokens').first().waitFor();
+  await page.getByRole('link', { name: 'Everything works' }).waitFor();
   const code = (await page.locator('.code-block code').textContent())!;
   t.true(code.startsWith(`curl ${stack.url}/v1/chat/completions`), code);
   t.deepEqual(await findAxeProblems(web), []);
@@ -34,15 +39,61 @@ withBrowser('a visitor sees what this is, what it costs, and a first request to 
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 });
 
-withBrowser('somebody with a session sees the balance, or how to get an account', async (t) => {
-  const web = await useWebPage(t, browser, stack, { size: 'phone' });
+withBrowser(
+  'somebody without an account is led to the first one, and then to the first request',
+  async (t) => {
+    const web = await useWebPage(t, browser, stack, { size: 'phone', language: 'ru' });
+    const { page } = web;
+    const { client } = await signIn(web, stack);
+    await web.open('/');
+    await page.getByRole('link', { name: 'Создать аккаунт' }).waitFor();
+    t.is((await client.request('POST', '/api-accounts/first', {})).status, 201);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Отправьте первый запрос' }).waitFor();
+    t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+    await takeScreenshots(web, 'first-steps');
+  },
+);
+
+withBrowser('an account sees its balance, what it used in 30 days and what runs', async (t) => {
+  const web = await useWebPage(t, browser, stack);
   const { page } = web;
   const { client } = await signIn(web, stack);
+  const { id, apiKey } = await stack.createAccount({ balance: '1234.5', freeRequests: 3 });
+  await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Main' });
+  await insertUsage(
+    stack,
+    id,
+    Array.from({ length: 26 }, (_, daysAgo) => [
+      {
+        model: 'demo-echo',
+        daysAgo,
+        requests: 40 + ((daysAgo * 37) % 90),
+        costNano: BigInt(daysAgo + 3) * 900_000_007n,
+      },
+      {
+        model: 'demo-svg-image',
+        daysAgo,
+        requests: (daysAgo * 7) % 11,
+        costNano: BigInt(daysAgo % 5) * 700_000_000n,
+      },
+    ]).flat(),
+  );
   await web.open('/');
-  await page.getByRole('link', { name: 'Create an account' }).waitFor();
-  t.is((await client.request('POST', '/api-accounts/first', {})).status, 201);
-  await page.reload();
-  await page.getByText('Free requests left').waitFor();
-  t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  await page.getByText('1,234.50').first().waitFor();
+  await page.getByRole('img', { name: /^Spend by day, 30 days: .* in all, most on / }).waitFor();
+  await page.locator('.chart canvas').first().waitFor();
+  await page.getByText('Nothing is running.').waitFor();
+  t.deepEqual(await findAxeProblems(web), []);
   await takeScreenshots(web, 'overview');
+  await page.waitForLoadState('networkidle');
+  t.log(`${web.findings.scriptBytes} bytes of script, with that of the charts`);
+  t.true(web.findings.scriptBytes > 80_000 && web.findings.scriptBytes < maxScriptBytes);
+  await page.getByText('Show as a table').last().click();
+  const table = page.getByRole('table').filter({ hasText: 'Requests by day' });
+  await table.waitFor();
+  t.is(await table.getByRole('row').count(), 31);
+  await page.getByRole('link', { name: 'demo-echo' }).click();
+  await page.getByRole('heading', { name: 'Requests' }).waitFor();
+  t.true(page.url().includes('view=days&model=demo-echo'), page.url());
 });

@@ -1,8 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import type { Locator, Page } from 'playwright-core';
+import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import { parseRub } from '../../shared/encoding/money.ts';
+import { insertUsage } from '../support/account-usage.ts';
 import { withBrowser } from '../support/browser.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import { findRow } from '../support/observe.ts';
+import { requestRow } from '../support/request-rows.ts';
+import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { createWebUser, webStoresOf } from '../support/web-client.ts';
+import { createEmail } from '../support/web-sign-in.ts';
 import {
   findAxeProblems,
   launchPages,
@@ -10,65 +18,220 @@ import {
   takeScreenshots,
   useWebPage,
   type PageBrowser,
+  type WebPage,
 } from '../support/web-page.ts';
 
 let stack: TestStack;
 let browser: PageBrowser;
+const email = createEmail();
+/** Has a log. */
+let account: TestAccount;
+/** Of the request that went through the gateway. */
+let firstId: string;
+
 test.before(async () => {
   [stack, browser] = await Promise.all([startStack(), launchPages()]);
+  account = await stack.createAccount();
+  const other = await stack.createAccount();
+  const { client, user } = await createWebUser(stack, email);
+  await webStoresOf(stack).users.setTimezone(user._id, 'Asia/Kolkata');
+  for (const [label, { apiKey }] of Object.entries({ Main: account, Second: other }))
+    await client.request('POST', '/api-accounts/link', { api_key: apiKey, label });
+  await fillLog();
 });
 test.after.always(async () => {
   await browser?.close();
   await stack?.close();
 });
 
-withBrowser(
-  'a request is found by its id, with its cost, and the log is saved as it is filtered',
-  async (t) => {
-    const web = await useWebPage(t, browser, stack);
-    const { page } = web;
-    const { client } = await signIn(web, stack);
-    const { apiKey } = await stack.createAccount();
-    t.is(
-      (await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Main' })).status,
-      201,
-    );
-    const ids: string[] = [];
-    for (const content of ['one two three', 'four five six seven']) {
-      const body = { model: 'demo-echo', messages: [{ role: 'user', content }] };
-      const response = await stack.post('/v1/chat/completions', apiKey, body);
-      await response.arrayBuffer();
-      ids.push(response.headers.get('x-request-id')!);
-    }
-    await waitFor(
-      'both requests to be logged',
-      async () => (await stack.mongo.db.collection('request_logs').countDocuments({})) === 2,
-    );
+const minuteMs = 60_000;
+const logs = () => stack.mongo.db.collection<RequestLogDocument>('request_logs');
+const reason = 'The model is not available at the moment. Try again later.';
+let thinkingRow: RequestLogDocument;
 
+async function fillLog(): Promise<void> {
+  const response = await stack.post('/v1/chat/completions', account.apiKey, {
+    model: 'demo-echo',
+    messages: [{ role: 'user', content: 'one two three' }],
+  });
+  await response.arrayBuffer();
+  firstId = response.headers.get('x-request-id')!;
+  const { priceVersion } = await findRow(stack, firstId);
+  const row = (i: number, more: Partial<RequestLogDocument>): RequestLogDocument => {
+    const at = new Date(Date.now() - (60 - i) * minuteMs);
+    return requestRow(account.id, {
+      model: 'demo-echo',
+      priceVersion,
+      ordinal: i + 2,
+      at,
+      // In the order of the ordinals.
+      settledAt: new Date(Date.now() + i),
+      promptTokens: 40 + i,
+      completionTokens: 7,
+      // 50 and 150 roubles per million.
+      costNano: BigInt((40 + i) * 50_000 + 7 * 150_000),
+      ...more,
+    });
+  };
+  thinkingRow = row(40, {
+    promptTokens: 1_204,
+    cacheReadTokens: 300,
+    completionTokens: 777,
+    reasoningTokens: 120,
+    firstTokenMs: 412,
+    costNano: 176_750_000n,
+  });
+  const failure = { success: false, responseCode: 502, errorCode: 'upstream_error', costNano: 0n } as const;
+  await logs().insertMany([
+    ...Array.from({ length: 39 }, (_, i) => row(i, {})),
+    row(39, { ...failure, details: reason, completionTokens: 0 }),
+    thinkingRow,
+  ]);
+  await insertUsage(stack, account.id, [
+    { model: 'demo-echo', daysAgo: 1, requests: 1_200, costNano: 12_345_678_901n },
+    { model: 'text-embedding-3-small', daysAgo: 1, requests: 40, costNano: 99_000n },
+    { model: 'demo-echo', daysAgo: 20, requests: 7, costNano: 1_000_000_000n },
+  ]);
+}
+
+/** Opens a window of the user who has both accounts. */
+async function openPage(
+  t: ExecutionContext,
+  options: Parameters<typeof useWebPage>[3] = {},
+): Promise<WebPage> {
+  const web = await useWebPage(t, browser, stack, options);
+  await signIn(web, stack, email);
+  return web;
+}
+
+const countRows = async (page: Page): Promise<number> =>
+  await page.locator('.requests-table tbody tr').count();
+const waitForRows = async (page: Page, count: number): Promise<void> => {
+  await waitFor(`${count} rows`, async () => (await countRows(page)) === count);
+};
+const readNano = async (cell: Locator): Promise<bigint> =>
+  parseRub((await cell.textContent())!.replaceAll(/[^\d.-]/g, ''))!;
+
+async function saveCsv({ page }: WebPage): Promise<string[]> {
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download CSV' }).click();
+  return (await readFile(await (await downloading).path(), 'utf8')).trim().split('\n');
+}
+
+withBrowser(
+  'the cost of a request is taken apart, and the parts add up to it; its address can be sent',
+  async (t) => {
+    const web = await openPage(t);
+    const { page } = web;
     await web.open('/requests');
-    await page.getByRole('row').nth(2).waitFor();
+    await waitForRows(page, 42);
+    t.regex(page.url(), /\?account=\d+$/);
+    await page.getByText('300 cached').waitFor();
+    await page.getByText('120 reasoning').waitFor();
+    await page.getByText(reason).waitFor();
     t.deepEqual(await findAxeProblems(web), []);
     await takeScreenshots(web, 'requests');
-    await page.getByLabel('Request id').fill(ids[0]!);
-    await page.keyboard.press('Enter');
-    await page.getByText('Clear the filters').waitFor();
-    await waitFor('one row', async () => (await page.getByRole('row').count()) === 2);
-    t.true(page.url().endsWith(`?request_id=${ids[0]}`));
 
-    const downloading = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Download as CSV' }).click();
-    const lines = (await readFile(await (await downloading).path(), 'utf8')).trim().split('\n');
-    t.is(lines.length, 2);
-    t.true(lines[1]!.includes(ids[0]!));
-
-    await page.getByRole('row').nth(1).getByRole('button').click();
+    await page
+      .getByRole('row', { name: /120 reasoning/ })
+      .getByRole('link')
+      .click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText(ids[0]!).waitFor();
-    await dialog.getByRole('row', { name: /Output tokens/ }).waitFor();
+    const amounts = dialog.locator('tbody td:last-child');
+    await amounts.first().waitFor();
+    let sum = 0n;
+    for (const cell of await amounts.all()) sum += await readNano(cell);
+    t.is(await amounts.count(), 3);
+    t.is(sum, thinkingRow.costNano);
+    t.is(await readNano(dialog.locator('tfoot td').last()), sum);
     await takeScreenshots(web, 'request');
+
+    const address = page.url();
+    t.true(address.includes(`request=${thinkingRow._id}`));
     await page.keyboard.press('Escape');
-    await page.getByText('Clear the filters').click();
-    await page.getByLabel('Outcome').selectOption('error');
-    await page.getByText('No request of the last 72 hours matches all filters.').waitFor();
+    await waitFor('the dialog to close', async () => (await dialog.count()) === 0);
+    // As somebody opens it who looks at another account, and at another page of the log.
+    await page.getByLabel('Account', { exact: true }).selectOption('Second');
+    await page.getByText('No requests in the last 72 hours').waitFor();
+    await web.open(`${new URL(address).pathname}${new URL(address).search}&outcome=error`);
+    await page.getByRole('dialog').getByText(thinkingRow._id).waitFor();
+    await waitForRows(page, 1);
   },
 );
+
+withBrowser(
+  'filters are in the address, a request is found by its id, and the file has what is filtered',
+  async (t) => {
+    const web = await openPage(t);
+    const { page } = web;
+    await web.open('/requests?period=day');
+    await waitForRows(page, 42);
+    await page.getByLabel('Outcome').selectOption('error');
+    await waitForRows(page, 1);
+    t.is((await saveCsv(web)).length, 2);
+    await page.reload();
+    await waitForRows(page, 1);
+    t.is(await page.getByLabel('Outcome').inputValue(), 'error');
+
+    // In the time zone of the user, which is not that of the browser.
+    await page.getByRole('button', { name: 'Clear the filters' }).click();
+    await waitForRows(page, 42);
+    await page.getByLabel('Period').selectOption('own');
+    const wanted = new Date(thinkingRow.at.getTime() - 5 * minuteMs);
+    const local = new Date(wanted.getTime() + 330 * minuteMs).toISOString().slice(0, 16);
+    await page.getByLabel('From', { exact: true }).fill(local);
+    await waitFor('the time in the address', () =>
+      new URL(page.url()).searchParams.get('since')?.startsWith(wanted.toISOString().slice(0, 16)),
+    );
+    await waitFor('fewer rows', async () => (await countRows(page)) < 10);
+    const shown = await countRows(page);
+    t.is((await saveCsv(web)).length, shown + 1);
+
+    await page.getByLabel('Find by request id').fill(firstId);
+    await page.keyboard.press('Enter');
+    await waitForRows(page, 1);
+    t.is(new URL(page.url()).searchParams.get('since'), null);
+    const lines = await saveCsv(web);
+    t.true(lines.length === 2 && lines[1]!.includes(firstId));
+    await page.getByLabel('Find by request id').fill('none');
+    await page.keyboard.press('Enter');
+    await page.getByText('This account has no request with this id').waitFor();
+  },
+);
+
+withBrowser('newer requests are offered, and nothing moves until they are wanted', async (t) => {
+  const web = await openPage(t, { size: 'phone', language: 'ru', theme: 'dark' });
+  const { page } = web;
+  await page.clock.install();
+  await web.open('/requests');
+  await waitForRows(page, 42);
+  const newer = requestRow(account.id, { model: 'demo-echo', ordinal: 43 });
+  await logs().insertOne(newer);
+  const button = page.getByRole('button', { name: '1 новый' });
+  await page.clock.runFor(5_000);
+  await button.waitFor();
+  t.is(await countRows(page), 42);
+  await button.click();
+  await waitForRows(page, 43);
+  await waitFor('nothing to offer', async () => (await button.count()) === 0);
+  t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  await logs().deleteOne({ _id: newer._id });
+});
+
+withBrowser('days before are summed up by model, in the page and in a file', async (t) => {
+  const web = await openPage(t);
+  const { page } = web;
+  await web.open('/requests?view=days');
+  const rows = page.locator('tbody tr');
+  await waitFor('days', async () => (await rows.count()) >= 3);
+  await takeScreenshots(web, 'requests-days');
+  await page.getByLabel('Model').selectOption('demo-echo');
+  await page
+    .getByLabel('To', { exact: true })
+    .fill(new Date(Date.now() - 24 * 3_600_000).toISOString().slice(0, 10));
+  await waitFor('two days', async () => (await rows.count()) === 2);
+  t.true((await page.locator('tfoot').textContent())!.includes('1,207'));
+  const lines = await saveCsv(web);
+  t.is(lines.length, 3);
+  t.true(lines[1]!.trim().endsWith(',12.345678901'), lines[1]);
+});

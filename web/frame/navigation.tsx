@@ -6,6 +6,7 @@ const forUsers = [
   ['/keys', 'keys'],
   ['/requests', 'requests'],
   ['/jobs', 'jobs'],
+  ['/playground', 'playground'],
 ] as const;
 const forAll = [
   ['/models', 'models'],

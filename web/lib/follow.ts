@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/preact-query';
-import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { useEffect, useState } from 'preact/hooks';
 import { sendRequest } from './api.ts';
 import { queryClient } from './queries.ts';
+import { readEvents } from './read-events.ts';
 
 /** After how long a stream that broke off is opened again (ms). */
 const reconnectMs = 2_000;
@@ -58,10 +58,7 @@ async function follow(path: string, take: (data: string) => void, signal: AbortS
       if (response.status === 204 || (response.status < 500 && response.status !== 429 && !response.ok))
         return;
       if (response.ok && response.body !== null) {
-        const events = response.body
-          .pipeThrough(new TextDecoderStream())
-          .pipeThrough(new EventSourceParserStream());
-        for await (const { id, data } of readAll(events)) {
+        for await (const { id, data } of readEvents(response.body)) {
           // An error of the stream itself has no id.
           if (id === undefined) continue;
           lastId = id;
@@ -72,16 +69,6 @@ async function follow(path: string, take: (data: string) => void, signal: AbortS
       // The connection broke off, or the page has left.
     }
     await wait(reconnectMs, signal);
-  }
-}
-
-/** Not every browser can iterate over a stream. */
-async function* readAll<Value>(stream: ReadableStream<Value>): AsyncGenerator<Value> {
-  const reader = stream.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    yield value;
   }
 }
 

@@ -34,6 +34,8 @@ export function createFormat(language: Language, timeZone: string) {
   return {
     timeZone,
     number,
+    /** With every digit that it has, such as the seconds that are charged. */
+    exactNumber: (value: number): string => number(value, { maximumFractionDigits: 9 }),
     /** `1,2 тыс.`, `3.4M` */
     short: (value: number): string => number(value, { notation: 'compact', maximumFractionDigits: 1 }),
     /** @param share 0 to 1 */
@@ -43,12 +45,16 @@ export function createFormat(language: Language, timeZone: string) {
     /** A price of the catalog, with every digit that it has: `50 ₽`, `7,50 ₽`. */
     price: (value: number): string =>
       money(value, { ...allDigits, minimumFractionDigits: Number.isInteger(value) ? 0 : 2 }),
-    /** With every digit that the sum has. */
-    exactMoney: (value: Roubles): string => money(value, allDigits),
+    /** With every digit that the sum has. @param digits at least so many after the point, such as those of other sums */
+    exactMoney: (value: Roubles, digits = 2): string =>
+      money(value, { ...allDigits, minimumFractionDigits: digits }),
     dateTime: (value: string | number | Date): string =>
       date(value, { dateStyle: 'medium', timeStyle: 'short' }),
     exactTime: (value: string | number | Date): string =>
       date(value, { dateStyle: 'medium', timeStyle: 'medium' }),
+    /** Of the last days, so without the year. */
+    recentTime: (value: string | number | Date): string =>
+      date(value, { day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' }),
     date: (value: string | number | Date): string => date(value, { dateStyle: 'medium' }),
     time: (value: string | number | Date): string => date(value, { timeStyle: 'short' }),
     /** A day of the API's statistics, `2026-11-29`, which are days of UTC. */

@@ -62,10 +62,13 @@ export function CopyButton({
 /** Code that can be copied. It scrolls within itself, also by keyboard. */
 export function CodeBlock({
   code,
+  copied = code,
   title,
   actions,
 }: {
   readonly code: string;
+  /** What is copied, if the shown code is shortened. */
+  readonly copied?: string;
   readonly title: string;
   readonly actions?: ComponentChildren;
 }) {
@@ -75,7 +78,7 @@ export function CodeBlock({
         <span>{title}</span>
         <span class="code-actions">
           {actions}
-          <CopyButton text={code} />
+          <CopyButton text={copied} />
         </span>
       </figcaption>
       <pre tabIndex={0} role="region" aria-label={title}>

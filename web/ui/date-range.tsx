@@ -11,10 +11,15 @@ export function DateRange({
   value,
   onChange,
   precision = 'minute',
+  min,
+  max,
 }: {
   readonly value: DateRangeValue;
   readonly onChange: (value: DateRangeValue) => void;
   readonly precision?: 'minute' | 'day';
+  /** The earliest and the latest time that the pickers offer, as in `value`. */
+  readonly min?: string;
+  readonly max?: string;
 }) {
   const common = useCommon();
   const type = precision === 'minute' ? 'datetime-local' : 'date';
@@ -25,6 +30,8 @@ export function DateRange({
         class="input"
         type={type}
         value={value[name]}
+        min={min}
+        max={max}
         onChange={(event) => onChange({ ...value, [name]: event.currentTarget.value })}
       />
     </label>

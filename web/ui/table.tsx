@@ -7,7 +7,12 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /** Its cells name the rows. */
   readonly isHeader?: boolean;
+  /** Left out at phone width: what the row opens has it, too. */
+  readonly isMinor?: boolean;
 }
+
+const classOf = <Row,>({ isNumber, isMinor }: Column<Row>): string | undefined =>
+  [isNumber === true ? 'number' : '', isMinor === true ? 'minor' : ''].join(' ').trim() || undefined;
 
 /** A table. At phone width it scrolls within itself, also by keyboard. */
 export function Table<Row>({
@@ -31,9 +36,9 @@ export function Table<Row>({
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ name, isNumber }) => (
-              <th key={name} scope="col" class={isNumber === true ? 'number' : undefined}>
-                {name}
+            {columns.map((column) => (
+              <th key={column.name} scope="col" class={classOf(column)}>
+                {column.name}
               </th>
             ))}
           </tr>
@@ -54,7 +59,7 @@ export function Table<Row>({
 }
 
 function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
-  const className = column.isNumber === true ? 'number' : undefined;
+  const className = classOf(column);
   return column.isHeader === true ? (
     <th scope="row" class={className}>
       {column.render(row)}

@@ -1,37 +1,85 @@
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
-import { useFormat } from '../../lib/format.ts';
+import { dayBefore, statsDays, useDailyStats } from '../../lib/daily-stats.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { Card, Stat } from '../../ui/card.tsx';
-import { Money } from '../../ui/money.tsx';
+import { Notice } from '../../ui/notice.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { Figures } from './figures.tsx';
+import { FirstSteps } from './first-steps.tsx';
 import type en from './messages.en.ts';
+import { RunningWork } from './running-work.tsx';
+import { TopModels } from './top-models.tsx';
+import { UsageCharts } from './usage-charts.tsx';
+import { useProfile } from './use-profile.ts';
 
-const links = [
-  { href: '/keys', text: 'toKeys' },
-  { href: '/jobs', text: 'toJobs' },
-  { href: '/models', text: 'toPrices' },
-  { href: '/docs', text: 'toDocs' },
-] as const;
-
-/** What the chosen account has, and where to go on. */
-export function Overview({ query }: { readonly query: ReturnType<typeof useAccounts>['query'] }) {
+/** What the chosen account has and uses, and what to do first with a new one. */
+export function Overview() {
   const t = useMessages<typeof en>();
+  const { query, selected } = useAccounts();
   return (
     <div class="page home">
-      <h1>{t('title')}</h1>
-      <QueryView query={query} loading={<Skeleton lines={2} height="8rem" />}>
-        {(accounts) => (accounts.length === 0 ? <NoAccount /> : <SelectedAccount />)}
+      <header class="page-head">
+        <h1>{t('title')}</h1>
+      </header>
+      <QueryView query={query} loading={<LoadingAccount />}>
+        {() => (selected === null ? <NoAccount /> : <Account key={selected.id} account={selected} />)}
       </QueryView>
-      <nav class="home-links" aria-label={t('goOn')}>
-        {links.map(({ href, text }) => (
-          <a key={href} class="card" href={href}>
-            <h2>{t(text)}</h2>
-            <p class="soft">{t(`${text}Text`)}</p>
-          </a>
-        ))}
-      </nav>
     </div>
+  );
+}
+
+const LoadingAccount = () => (
+  <>
+    <Skeleton lines={1} height="7.5rem" />
+    <Skeleton lines={1} height="21rem" />
+  </>
+);
+
+function Account({ account }: { readonly account: ApiAccount }) {
+  const profile = useProfile(account.id);
+  // Today, and the days before it.
+  const stats = useDailyStats(account.id, { since: dayBefore(statsDays - 1), until: dayBefore(0) });
+  const hasNoRequests =
+    stats.data?.total_requests === 0 && (profile.data?.request_count_last_hour ?? 0) === 0;
+  return (
+    <>
+      <AccountNotice account={account} />
+      <Figures account={account} profile={profile.data ?? null} stats={stats.data ?? null} />
+      {hasNoRequests ? (
+        <FirstSteps />
+      ) : (
+        <QueryView query={stats} loading={<Skeleton lines={1} height="21rem" />}>
+          {({ daily_stats: days }) => (
+            <>
+              <UsageCharts stats={days} />
+              <TopModels stats={days} />
+            </>
+          )}
+        </QueryView>
+      )}
+      {/* The last: nothing is moved by what loads before it. */}
+      {!stats.isPending && <RunningWork accountId={account.id} />}
+    </>
+  );
+}
+
+/** Why requests of the account would be refused. */
+function AccountNotice({ account }: { readonly account: ApiAccount }) {
+  const t = useMessages<typeof en>();
+  if (account.ban) return <Notice tone="bad" title={t('banned')} />;
+  if (Number(account.balance) > 0 || account.free_requests > 0) return null;
+  return (
+    <Notice tone="warning" title={t('nothingLeft')}>
+      <p>
+        {t.nodes('nothingLeftText', {
+          keys: (
+            <SiteLink key="keys" href="/keys">
+              {t('redeem')}
+            </SiteLink>
+          ),
+        })}
+      </p>
+    </Notice>
   );
 }
 
@@ -50,29 +98,5 @@ function NoAccount() {
         {t('noAccountText')}
       </EmptyState>
     </section>
-  );
-}
-
-function SelectedAccount() {
-  const { selected } = useAccounts();
-  return selected === null ? null : <Figures account={selected} />;
-}
-
-function Figures({ account }: { readonly account: ApiAccount }) {
-  const t = useMessages<typeof en>();
-  const format = useFormat();
-  const { balance, free_requests: free, total_cost_request_last_hour: spent, average_rpm: rate } = account;
-  return (
-    <Card title={account.label}>
-      <div class="stats">
-        <Stat label={t('balance')}>
-          <Money value={balance} />
-        </Stat>
-        <Stat label={t('freeRequests')}>{format.number(free)}</Stat>
-        <Stat label={t('spentLastHour')} note={t('averageRpm', { rate: format.number(rate ?? 0) })}>
-          <Money value={spent ?? 0} />
-        </Stat>
-      </div>
-    </Card>
   );
 }

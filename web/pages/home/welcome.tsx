@@ -1,14 +1,14 @@
 import { SiteLink } from '../../frame/site-link.tsx';
-import { createSnippet } from '../../lib/first-request.ts';
-import { useMessages } from '../../lib/language.tsx';
+import { useCommon, useMessages } from '../../lib/language.tsx';
 import { modelHref, modelName, useModels, useModelStatuses } from '../../lib/models.ts';
 import { config } from '../../lib/page-facts.ts';
 import { Card } from '../../ui/card.tsx';
-import { CodeBlock } from '../../ui/copy.tsx';
 import { ModelHealth } from '../../ui/model-health.tsx';
 import { ModelPrices } from '../../ui/model-prices.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { FirstRequest } from './first-steps.tsx';
 import type en from './messages.en.ts';
+import { ServiceState } from './service-state.tsx';
 
 /** The page of models has the others. */
 const maxShown = 6;
@@ -16,8 +16,6 @@ const maxShown = 6;
 /** What this is, what it costs and how to begin, for somebody without a session. */
 export function Welcome() {
   const t = useMessages<typeof en>();
-  const models = useModels();
-  const example = models.data?.find(({ type }) => type === 'chat') ?? { id: 'MODEL', type: 'chat' as const };
   return (
     <div class="page home">
       <header class="home-head">
@@ -27,10 +25,11 @@ export function Welcome() {
           <SiteLink class="button primary medium" href="/sign-in">
             {t(config.signup_enabled ? 'signUp' : 'signIn')}
           </SiteLink>
-          <SiteLink class="button medium" href="/models">
-            {t('toModels')}
-          </SiteLink>
+          <a class="button secondary medium" href="/docs">
+            {t('toDocs')}
+          </a>
         </p>
+        <ServiceState />
       </header>
       <Card title={t('begin')}>
         <ol class="home-steps">
@@ -41,9 +40,9 @@ export function Welcome() {
             </li>
           ))}
         </ol>
-        <CodeBlock title={t('firstRequest')} code={createSnippet(example, t('exampleText'))} />
+        <FirstRequest />
       </Card>
-      <Card title={t('models')} actions={<SiteLink href="/status">{t('toStatus')}</SiteLink>}>
+      <Card title={t('models')} actions={<SiteLink href="/models">{t('toModels')}</SiteLink>}>
         <ModelCards />
       </Card>
     </div>
@@ -51,6 +50,7 @@ export function Welcome() {
 }
 
 function ModelCards() {
+  const common = useCommon();
   const t = useMessages<typeof en>();
   const statuses = useModelStatuses();
   return (
@@ -66,6 +66,7 @@ function ModelCards() {
                   <h3>
                     <SiteLink href={modelHref(model.id)}>{modelName(model)}</SiteLink>
                   </h3>
+                  <p class="small soft">{common(`modelType_${model.type}`)}</p>
                   <div class="small soft">
                     <ModelPrices model={model} />
                   </div>

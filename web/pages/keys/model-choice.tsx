@@ -1,11 +1,11 @@
-import { useQuery } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import type { ApiAccount } from '../../lib/accounts.ts';
+import { isAllowed } from '../../lib/allowed-models.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
+import { useModels } from '../../lib/models.ts';
 import { Checkbox, Field } from '../../ui/field.tsx';
 import { QueryView } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
-import { isAllowed, modelsQuery } from './models.ts';
 
 /** The models that the operator allows, to choose from. */
 export function ModelChoice({
@@ -21,7 +21,7 @@ export function ModelChoice({
 }) {
   const t = useMessages<typeof en>();
   const common = useCommon();
-  const query = useQuery(modelsQuery);
+  const query = useModels();
   const [wanted, setWanted] = useState('');
   const toggle = (id: string, isChosen: boolean): void =>
     onChange(isChosen ? [...chosen, id] : chosen.filter((one) => one !== id));

@@ -1,15 +1,16 @@
-import { useQuery } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import type { ApiAccount } from '../../lib/accounts.ts';
+import { mayUse } from '../../lib/allowed-models.ts';
+import { keyPlaceholder } from '../../lib/code-parts.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { useModels } from '../../lib/models.ts';
 import { config } from '../../lib/page-facts.ts';
 import { Card } from '../../ui/card.tsx';
 import { CodeBlock, CopyButton } from '../../ui/copy.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import type en from './messages.en.ts';
-import { mayUse, modelsQuery } from './models.ts';
-import { keyPlaceholder, writeSnippets } from './snippets.ts';
+import { writeSnippets } from './snippets.ts';
 
 /** Stands for a model until the models are read. */
 const modelPlaceholder = 'demo-echo';
@@ -23,7 +24,7 @@ export function SnippetsCard({
   readonly apiKey: string | null;
 }) {
   const t = useMessages<typeof en>();
-  const { data: models = [] } = useQuery(modelsQuery);
+  const { data: models = [] } = useModels();
   const [chosen, setChosen] = useState<string | null>(null);
   const [client, setClient] = useState('curl');
   const chats = models.filter(

@@ -1,8 +1,15 @@
+import {
+  quoteJs,
+  quotePython,
+  quoteShell,
+  writeCurlHead,
+  writeNodeClient,
+  writePythonClient,
+  type ClientFacts,
+} from '../../lib/code-parts.ts';
+
 /** What the examples say: all of them call the same model in the same way. */
-export interface SnippetFacts {
-  /** With the version segment. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
+export interface SnippetFacts extends ClientFacts {
   readonly model: string;
 }
 
@@ -15,15 +22,6 @@ export interface Snippet {
   readonly code: string;
 }
 
-/** Stands for the key until the user reveals it. */
-export const keyPlaceholder = 'YOUR_API_KEY';
-
-const quote = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
-/** Quotes of JSON are also quotes of Python. */
-const quoteDouble = (text: string): string => JSON.stringify(text);
-/** For sh. */
-const quoteShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
-
 /** Returns complete programs that send a first chat, one for each client. */
 export function writeSnippets(facts: SnippetFacts): readonly Snippet[] {
   return [
@@ -35,38 +33,24 @@ export function writeSnippets(facts: SnippetFacts): readonly Snippet[] {
   ];
 }
 
-const writeCurl = ({ baseUrl, apiKey, model }: SnippetFacts): string => `\
-curl ${quoteShell(`${baseUrl}/chat/completions`)} \\
-  -H ${quoteShell(`Authorization: Bearer ${apiKey}`)} \\
-  -H 'Content-Type: application/json' \\
-  -d ${quoteShell(`{"model": ${quoteDouble(model)}, "messages": [{"role": "user", "content": "Hello!"}]}`)}`;
+const writeCurl = (facts: SnippetFacts): string => `\
+${writeCurlHead(facts, '/chat/completions')} \\
+  -d ${quoteShell(`{"model": ${quotePython(facts.model)}, "messages": [{"role": "user", "content": "Hello!"}]}`)}`;
 
-const writeNode = ({ baseUrl, apiKey, model }: SnippetFacts): string => `\
-// npm install openai
-import OpenAI from 'openai';
-
-const client = new OpenAI({
-  baseURL: ${quote(baseUrl)},
-  apiKey: ${quote(apiKey)},
-});
+const writeNode = (facts: SnippetFacts): string => `\
+${writeNodeClient(facts)}
 
 const completion = await client.chat.completions.create({
-  model: ${quote(model)},
+  model: ${quoteJs(facts.model)},
   messages: [{ role: 'user', content: 'Hello!' }],
 });
 console.log(completion.choices[0].message.content);`;
 
-const writePython = ({ baseUrl, apiKey, model }: SnippetFacts): string => `\
-# pip install openai
-from openai import OpenAI
-
-client = OpenAI(
-    base_url=${quoteDouble(baseUrl)},
-    api_key=${quoteDouble(apiKey)},
-)
+const writePython = (facts: SnippetFacts): string => `\
+${writePythonClient(facts)}
 
 completion = client.chat.completions.create(
-    model=${quoteDouble(model)},
+    model=${quotePython(facts.model)},
     messages=[{"role": "user", "content": "Hello!"}],
 )
 print(completion.choices[0].message.content)`;
@@ -76,9 +60,9 @@ const writeLangChain = ({ baseUrl, apiKey, model }: SnippetFacts): string => `\
 from langchain_openai import ChatOpenAI
 
 chat = ChatOpenAI(
-    base_url=${quoteDouble(baseUrl)},
-    api_key=${quoteDouble(apiKey)},
-    model=${quoteDouble(model)},
+    base_url=${quotePython(baseUrl)},
+    api_key=${quotePython(apiKey)},
+    model=${quotePython(model)},
 )
 
 print(chat.invoke("Hello!").content)`;
@@ -90,9 +74,9 @@ import { generateText } from 'ai';
 
 const gateway = createOpenAICompatible({
   name: 'gateway',
-  baseURL: ${quote(baseUrl)},
-  apiKey: ${quote(apiKey)},
+  baseURL: ${quoteJs(baseUrl)},
+  apiKey: ${quoteJs(apiKey)},
 });
 
-const { text } = await generateText({ model: gateway(${quote(model)}), prompt: 'Hello!' });
+const { text } = await generateText({ model: gateway(${quoteJs(model)}), prompt: 'Hello!' });
 console.log(text);`;

@@ -87,6 +87,11 @@ function ModelHead({ model }: { readonly model: Model }) {
       <div class="page-head">
         <h1>{modelName(model)}</h1>
         <div class="model-actions">
+          {model.active && (
+            <SiteLink class="button secondary medium" href={`/playground?model=${ids}`}>
+              {t('openPlayground')}
+            </SiteLink>
+          )}
           {model.type !== 'image' && (
             <SiteLink class="button secondary medium" href={`/models?view=calculator&models=${ids}`}>
               {t('calculate')}

@@ -4,6 +4,7 @@ const messages = {
   allModels: 'All models',
   missing: 'There is no such model',
   missingText: 'It may have been renamed or removed.',
+  openPlayground: 'Open in the playground',
   calculate: 'Calculate the cost',
   compare: 'Compare',
   copyId: 'Copy the id',

@@ -5,6 +5,7 @@ const messages: TranslationOf<typeof en> = {
   allModels: 'Все модели',
   missing: 'Такой модели нет',
   missingText: 'Возможно, её переименовали или убрали.',
+  openPlayground: 'Открыть в песочнице',
   calculate: 'Посчитать стоимость',
   compare: 'Сравнить',
   copyId: 'Скопировать id',

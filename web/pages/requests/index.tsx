@@ -1,11 +1,14 @@
-import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
-import { useMessages } from '../../lib/language.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
+import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
+import { useAddressFilters } from '../../lib/address-filters.ts';
+import { useMessages } from '../../lib/language.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
-import { Filters } from './filters.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { useAccountInAddress } from './account-in-address.ts';
+import { DailyTotals } from './daily-totals.tsx';
 import type en from './messages.en.ts';
+import { RequestLog } from './request-log.tsx';
 import './requests.css';
-import { RequestTable } from './request-table.tsx';
 
 export default function RequestsPage() {
   const t = useMessages<typeof en>();
@@ -18,19 +21,53 @@ export default function RequestsPage() {
           <p>{t('intro')}</p>
         </div>
       </header>
-      <QueryView query={query} loading={<Skeleton lines={8} />}>
-        {() => (selected === null ? <NoAccount /> : <Log account={selected} />)}
+      <QueryView query={query} loading={<Skeleton lines={8} height="3rem" />}>
+        {(accounts) =>
+          selected === null ? <NoAccount /> : <Views accounts={accounts} selected={selected} />
+        }
       </QueryView>
     </div>
   );
 }
 
-const Log = ({ account }: { readonly account: ApiAccount }) => (
-  <>
-    <Filters />
-    <RequestTable account={account} />
-  </>
-);
+function Views({
+  accounts,
+  selected,
+}: {
+  readonly accounts: readonly ApiAccount[];
+  readonly selected: ApiAccount;
+}) {
+  const t = useMessages<typeof en>();
+  const [params, change] = useAddressFilters();
+  useAccountInAddress(accounts, selected);
+  return (
+    <Tabs
+      label={t('title')}
+      value={params.get('view') === 'days' ? 'days' : 'log'}
+      onChange={(view) => change({ view: view === 'log' ? null : view, request: null })}
+      list={[
+        {
+          value: 'log',
+          label: t('viewLog'),
+          content: (
+            <div class="requests-view">
+              <RequestLog key={selected.id} account={selected} />
+            </div>
+          ),
+        },
+        {
+          value: 'days',
+          label: t('viewDays'),
+          content: (
+            <div class="requests-view">
+              <DailyTotals key={selected.id} account={selected} />
+            </div>
+          ),
+        },
+      ]}
+    />
+  );
+}
 
 function NoAccount() {
   const t = useMessages<typeof en>();

@@ -1,91 +1,134 @@
+import { useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
+import { SiteLink } from '../../frame/site-link.tsx';
+import type { ApiAccount } from '../../lib/accounts.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { modelHref } from '../../lib/models.ts';
+import { Badge } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
-import { Time } from '../../ui/money.tsx';
-import { Table } from '../../ui/table.tsx';
+import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { CostTable } from './cost-table.tsx';
 import type en from './messages.en.ts';
-import type { RequestRow } from './request-table.tsx';
+import { readLog, type RequestRow } from './read-log.ts';
+import { useRequestFilter } from './request-filter.ts';
 
-const kinds = [
-  'prompt',
-  'cached_prompt',
-  'cache_write',
-  'completion',
-  'image',
-  'second',
-  'characters',
-  'request',
-] as const;
-
-/** Everything about a request: how it went, and what its cost is made of. */
-export function RequestDialog({ row, onClose }: { readonly row: RequestRow; readonly onClose: () => void }) {
+/** Everything about a request: how it went, and what its cost is made of. Its address can be sent. */
+export function RequestDialog({
+  account,
+  id,
+  rows,
+}: {
+  readonly account: ApiAccount;
+  readonly id: string;
+  /** May have it. Otherwise it is looked up. */
+  readonly rows: readonly RequestRow[];
+}) {
   const t = useMessages<typeof en>();
-  const format = useFormat();
-  const facts: readonly (readonly [string, ComponentChildren])[] = [
-    [t('time'), <Time key="time" value={row.created_at} />],
-    [t('model'), row.model_name],
-    [t('duration'), format.seconds(row.total_time)],
-    [t('firstToken'), row.first_token_seconds === null ? '–' : format.seconds(row.first_token_seconds)],
-    [t('cachedTokens'), row.cache_read_tokens === null ? '–' : format.number(row.cache_read_tokens)],
-    [t('reasoningTokens'), row.reasoning_tokens === null ? '–' : format.number(row.reasoning_tokens)],
-    [t('address'), row.user_ip],
-  ];
+  const { closeRequest } = useRequestFilter();
+  const listed = rows.find((row) => row.request_id === id);
+  const query = useQuery({
+    queryKey: ['request', account.id, id],
+    queryFn: async ({ signal }) => (await readLog(account.id, { request_id: id }, signal)).items[0] ?? null,
+    ...(listed === undefined ? {} : { initialData: listed }),
+  });
   return (
-    <Dialog title={t('request')} isOpen onClose={onClose} size="large">
-      <p class="requests-id">
-        <code>{row.request_id}</code>
-        <CopyButton text={row.request_id} label={t('copyId')} />
-      </p>
-      {row.details !== null && <p class={row.success ? 'soft' : 'requests-reason'}>{row.details}</p>}
-      <dl class="requests-facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-      <Breakdown row={row} />
+    <Dialog title={t('request')} isOpen onClose={closeRequest} size="large">
+      <QueryView query={query} loading={<LoadingDetails />}>
+        {(row) =>
+          row === null ? (
+            <EmptyState title={t('nothingFound')}>{t('noSuchRequest')}</EmptyState>
+          ) : (
+            <Details account={account} row={row} />
+          )
+        }
+      </QueryView>
     </Dialog>
   );
 }
 
-/** Rate × quantity for each part of the cost. */
-function Breakdown({ row }: { readonly row: RequestRow }) {
+const LoadingDetails = () => (
+  <div class="requests-loading">
+    <Skeleton lines={8} height="1.5rem" />
+  </div>
+);
+
+function Details({ account, row }: { readonly account: ApiAccount; readonly row: RequestRow }) {
+  const t = useMessages<typeof en>();
+  const { request_id: id, success, response_code: code, details } = row;
+  const link = `${location.origin}/requests?account=${account.id}&request=${encodeURIComponent(id)}`;
+  return (
+    <div class="requests-details">
+      <div>
+        <p class="requests-id">
+          <code>{id}</code>
+          <CopyButton text={id} label={t('copyId')} />
+        </p>
+        <div class="requests-how">
+          <Badge tone={success ? 'good' : 'bad'}>
+            {success ? t('outcome_success') : t('failedWith', { code: String(code) })}
+          </Badge>
+          {details !== null && <p class={success ? 'soft' : 'requests-why'}>{details}</p>}
+        </div>
+      </div>
+      <Facts row={row} />
+      <CostTable row={row} />
+      <p class="requests-link soft small">
+        {t('copyLink')}
+        <CopyButton text={link} label={t('copyLink')} />
+      </p>
+    </div>
+  );
+}
+
+interface Fact {
+  readonly name: string;
+  readonly value: ComponentChildren;
+  readonly note?: string | null;
+}
+
+function Facts({ row }: { readonly row: RequestRow }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { rates, quantities } = row;
-  const parts =
-    rates === null || quantities === null
-      ? []
-      : kinds.flatMap((kind) => {
-          const [rate, quantity] = [rates[kind], quantities[kind]];
-          return rate === undefined || quantity === undefined || quantity === 0
-            ? []
-            : [{ kind, rate, quantity }];
-        });
+  const {
+    created_at: time,
+    model_name: model,
+    cache_read_tokens: cached,
+    reasoning_tokens: reasoning,
+    first_token_seconds: first,
+  } = row;
+  const facts: readonly Fact[] = [
+    { name: t('time'), value: format.exactTime(time) },
+    { name: t('model'), value: <SiteLink href={modelHref(model)}>{model}</SiteLink> },
+    { name: t('address'), value: row.user_ip },
+    {
+      name: t('promptTokens'),
+      value: format.number(row.prompt_tokens),
+      note: cached === null || cached === 0 ? null : t('cachedTokens', { tokens: cached }),
+    },
+    {
+      name: t('completionTokens'),
+      value: format.number(row.completion_tokens),
+      note: reasoning === null || reasoning === 0 ? null : t('reasoningTokens', { tokens: reasoning }),
+    },
+    {
+      name: t('duration'),
+      value: format.seconds(row.total_time),
+      note: first === null ? null : t('firstTokenAfter', { time: format.seconds(first) }),
+    },
+  ];
   return (
-    <>
-      {parts.length > 0 && (
-        <Table
-          caption={t('breakdown')}
-          rows={parts}
-          keyOf={({ kind }) => kind}
-          columns={[
-            { name: t('part'), isHeader: true, render: ({ kind }) => t(`part_${kind}`) },
-            { name: t('quantity'), isNumber: true, render: ({ quantity }) => format.number(quantity) },
-            { name: t('rate'), isNumber: true, render: ({ rate }) => format.price(rate) },
-          ]}
-        />
-      )}
-      <p class="requests-cost">
-        <span>{t('cost')}</span>
-        <strong class="money">{format.exactMoney(row.cost_request)}</strong>
-      </p>
-      {row.is_free_request && <p class="small soft">{t('freeRequestText')}</p>}
-      {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
-    </>
+    <dl class="requests-facts">
+      {facts.map(({ name, value, note = null }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            {value}
+            {note !== null && <span class="requests-part">{note}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -1,50 +1,93 @@
 import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
+import type { operations } from '../../generated/api.d.ts';
+
+type LogQuery = NonNullable<operations['listRequestLogsOfApiAccount']['parameters']['query']>;
+/** What is looked for, as the operation of the API takes it. */
+export type Selection = Omit<LogQuery, 'page'>;
 
 export const outcomes = ['success', 'error'] as const;
-type Outcome = (typeof outcomes)[number];
+export const periods = ['all', 'hour', 'day', 'own'] as const;
+export type Period = (typeof periods)[number];
 
-/** What is looked for, as the operation of the API takes it. */
+/** How long single requests are shown. Daily totals go on for a month. */
+const keptHours = 72;
+const hoursOf = { hour: 1, day: 24, all: keptHours } as const;
+
+/** What is looked for, as it is in the address. Empty texts select everything. */
 export interface RequestFilter {
-  readonly model?: string;
-  readonly outcome?: Outcome;
-  /** RFC 3339, in UTC. */
-  readonly since?: string;
-  readonly until?: string;
-  readonly request_id?: string;
+  readonly model: string;
+  readonly outcome: (typeof outcomes)[number] | '';
+  readonly period: Period;
+  /** RFC 3339, in UTC; of an own period. */
+  readonly since: string;
+  readonly until: string;
+  /** Found whatever the other filters are. */
+  readonly requestId: string;
 }
 
-const names = ['model', 'since', 'until', 'request_id'] as const;
+const noFilter = { model: null, outcome: null, period: null, since: null, until: null, request_id: null };
 
-/** The filters in the address, and a function that changes some and goes back to the first page. */
+/** The filters in the address, and functions that change some and go back to the first page. */
 export function useRequestFilter() {
   const [params, change] = useAddressFilters();
-  const outcome = outcomes.find((known) => known === params.get('outcome'));
-  const given = names.flatMap((name) => {
-    const value = params.get(name) ?? '';
-    return value === '' ? [] : [[name, value] as const];
-  });
+  const read = (name: string): string => params.get(name) ?? '';
+  const [since, until] = [read('since'), read('until')];
+  const named = periods.find((known) => known === read('period')) ?? 'all';
   const filter: RequestFilter = {
-    ...Object.fromEntries(given),
-    ...(outcome === undefined ? {} : { outcome }),
+    model: read('model'),
+    outcome: outcomes.find((known) => known === read('outcome')) ?? '',
+    period: since === '' && until === '' ? named : 'own',
+    since,
+    until,
+    requestId: read('request_id'),
   };
-  const page = Math.max(1, Math.trunc(Number(params.get('page') ?? 1)) || 1);
+  const setFilter = (changes: FilterChanges): void => change({ ...changes, page: null });
   return {
     filter,
-    page,
-    setFilter: (changes: FilterChanges): void => change({ ...changes, page: null }),
+    isFiltered: Object.keys(noFilter).some((name) => read(name) !== ''),
+    page: Math.max(1, Math.trunc(Number(read('page'))) || 1),
+    /** The id of the request whose details are open; empty for none. */
+    openId: read('request'),
+    setFilter,
+    findById: (id: string): void => setFilter({ ...noFilter, request_id: id === '' ? null : id }),
+    clear: (): void => setFilter(noFilter),
     setPage: (next: number): void => change({ page: next === 1 ? null : String(next) }),
+    closeRequest: (): void => change({ request: null }),
+    /** The address of a request's details, on this page of the log. */
+    hrefOf: (id: string): string => {
+      const next = new URLSearchParams(params);
+      next.set('request', id);
+      return `/requests?${next}`;
+    },
   };
 }
 
-/** From the value of a `datetime-local` field, which is in the time zone of this device; null if it is empty. */
-export function toUtc(local: string): string | null {
-  const time = new Date(local);
-  return Number.isNaN(time.getTime()) ? null : time.toISOString();
+/** What the filters select at a time: periods that end now begin later each time. */
+export function selectAt(
+  { model, outcome, period, since, until, requestId }: RequestFilter,
+  nowMs: number,
+): Selection {
+  if (requestId !== '') return { request_id: requestId };
+  const bounds = {
+    all: {},
+    hour: { since: hoursBefore(nowMs, hoursOf.hour) },
+    day: { since: hoursBefore(nowMs, hoursOf.day) },
+    own: { ...(since === '' ? {} : { since }), ...(until === '' ? {} : { until }) },
+  };
+  return {
+    ...(model === '' ? {} : { model }),
+    ...(outcome === '' ? {} : { outcome }),
+    ...bounds[period],
+  };
 }
 
-/** For a `datetime-local` field; empty without a time. */
-export function toLocal(utc: string | undefined): string {
-  const time = new Date(utc ?? '');
-  if (Number.isNaN(time.getTime())) return '';
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
+export const hoursBefore = (nowMs: number, hours: number): string =>
+  new Date(nowMs - hours * 3_600_000).toISOString();
+
+/** Whether some of an own period is longer ago than single requests are shown. */
+export const beginsTooEarly = ({ since }: RequestFilter, nowMs = Date.now()): boolean =>
+  since !== '' && Date.parse(since) < nowMs - keptHours * 3_600_000;
+
+/** Whether requests that end from now on may belong to it. */
+export const isOpenEnded = ({ requestId, until }: RequestFilter, nowMs = Date.now()): boolean =>
+  requestId === '' && (until === '' || Date.parse(until) > nowMs);

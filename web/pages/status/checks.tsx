@@ -1,7 +1,7 @@
 import { useMessages } from '../../lib/language.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import type en from './messages.en.ts';
-import type { Health } from './system-queries.ts';
+import type { Health } from '../../lib/system.ts';
 
 const checkNames = [
   'redis',

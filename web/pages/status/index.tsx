@@ -7,7 +7,7 @@ import type en from './messages.en.ts';
 import { ModelRows } from './model-rows.tsx';
 import { Servers } from './servers.tsx';
 import './status.css';
-import { useHealth, useSummary } from './system-queries.ts';
+import { useHealth, useSummary } from '../../lib/system.ts';
 
 export default function StatusPage() {
   const t = useMessages<typeof en>();

@@ -3,7 +3,7 @@ import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { QueryView, Skeleton } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
-import { useServers } from './system-queries.ts';
+import { useServers } from '../../lib/system.ts';
 
 /** The addresses of the service, for clients. */
 export function Servers() {

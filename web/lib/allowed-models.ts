@@ -1,12 +1,4 @@
-import type { ApiAccount } from '../../lib/accounts.ts';
-import { api, call } from '../../lib/api.ts';
-
-/** The models of the gateway. */
-export const modelsQuery = {
-  queryKey: ['models', 'list'],
-  queryFn: async ({ signal }: { readonly signal: AbortSignal }) =>
-    (await call(api.GET('/v1/models', { signal }))).data ?? [],
-};
+import type { ApiAccount } from './accounts.ts';
 
 /** Whether a list of models, of the operator or of the owner, has a model. Without a list, all are allowed. */
 export const isAllowed = (models: readonly string[] | null | undefined, id: string): boolean =>

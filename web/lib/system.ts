@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/preact-query';
-import type { components } from '../../generated/api.d.ts';
-import { api, call } from '../../lib/api.ts';
-import { ApiError } from '../../lib/api-error.ts';
-import { statsRefreshMs } from '../../lib/models.ts';
+import type { components } from '../generated/api.d.ts';
+import { api, call } from './api.ts';
+import { ApiError } from './api-error.ts';
+import { statsRefreshMs } from './models.ts';
 
 type Schemas = components['schemas'];
 export type Health = Schemas['Health'];

@@ -1,0 +1,34 @@
+import { Lexer, type Token } from 'marked';
+
+/** A longer text is shown as it is. */
+const maxChars = 200_000;
+/** A paragraph is read in the square of its length at worst, so a longer one stays plain. */
+const maxParagraphChars = 4_000;
+/** Quotes and lists within each other: each is an element within another. */
+const maxDepth = 24;
+
+/**
+ * Splits Markdown into tokens, in time that is proportional to its length. Returns null for what should be shown as it
+ * is: it is too long, or nested too deeply.
+ */
+export function lexMarkdown(text: string): readonly Token[] | null {
+  if (text.length > maxChars || hasDeepLine(text)) return null;
+  const lexer = new Lexer({ gfm: true, breaks: true });
+  try {
+    const tokens = lexer.blockTokens(text.replaceAll(/\r\n?/g, '\n'), []);
+    for (const { src, tokens: inline } of lexer.inlineQueue) {
+      if (src.length <= maxParagraphChars) lexer.inlineTokens(src, inline);
+      else inline.push({ type: 'escape', raw: src, text: src });
+    }
+    return tokens;
+  } catch {
+    // The parser gives up on some texts, such as an endless quote. They can still be read.
+    return null;
+  }
+}
+
+const hasDeepLine = (text: string): boolean =>
+  text.split('\n').some((line) => {
+    const marks = /^[\s>*+-]*/.exec(line)![0].replaceAll(/\s/g, '');
+    return marks.length > maxDepth && marks.includes('>');
+  });

@@ -1,0 +1,41 @@
+import { useFormat } from '../../../lib/format.ts';
+import { useMessages } from '../../../lib/language.tsx';
+import { Money } from '../../../ui/money.tsx';
+import type en from '../messages.en.ts';
+import { toRoubles, type Usage, type UsageSum } from './usage.ts';
+
+/** Tokens, time and cost of a request. @param children more parts, before these */
+export function UsageLine({ usage }: { readonly usage: Usage }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { input, cached, output, reasoning, seconds, costNano, isFree } = usage;
+  const parts = [
+    input > 0 && t(cached > 0 ? 'inputCached' : 'input', { count: input, cached }),
+    output > 0 && t(reasoning > 0 ? 'outputReasoning' : 'output', { count: output, reasoning }),
+    seconds !== null && format.seconds(seconds),
+  ].filter((part) => part !== false);
+  return (
+    <span class="playground-usage number">
+      {parts.map((part) => `${part} · `).join('')}
+      {isFree ? t('wasFree') : <Money value={toRoubles(costNano)} />}
+    </span>
+  );
+}
+
+/** What a conversation or a session used. */
+export function UsageTotal({ label, sum }: { readonly label: string; readonly sum: UsageSum }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  return (
+    <div class="playground-total small" role="group" aria-label={label}>
+      <strong class="number">
+        {label}: <Money value={toRoubles(sum.costNano)} />
+      </strong>
+      <span class="soft number">
+        {t('requestCount', { count: sum.requests })}
+        {sum.input + sum.output > 0 &&
+          ` · ${t('totalTokens', { input: format.number(sum.input), output: format.number(sum.output) })}`}
+      </span>
+    </div>
+  );
+}

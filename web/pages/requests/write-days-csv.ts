@@ -1,0 +1,22 @@
+import type { DailyStat } from '../../lib/daily-stats.ts';
+
+const columns = [
+  'stat_date',
+  'model_name',
+  'request_count',
+  'prompt_tokens',
+  'cache_read_tokens',
+  'completion_tokens',
+  'free_requests',
+  'cost_request',
+] as const satisfies readonly (keyof DailyStat)[];
+
+/** Ids of models may contain what CSV gives a meaning. */
+const quote = (value: string | number): string =>
+  typeof value === 'string' && /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);
+
+/** Returns days as CSV, with the names that the API gives them. */
+export const writeDaysCsv = (stats: readonly DailyStat[]): string =>
+  [columns, ...stats.map((stat) => columns.map((name) => stat[name] ?? ''))]
+    .map((cells) => `${cells.map(quote).join(',')}\r\n`)
+    .join('');
