@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
+import { errorKinds } from '../../shared/contract/error-kinds.ts';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
 import { insertUsage } from '../support/account-usage.ts';
@@ -205,6 +206,11 @@ withBrowser('newer requests are offered, and nothing moves until they are wanted
   await page.clock.install();
   await web.open('/requests');
   await waitForRows(page, 42);
+  // The log says it in English.
+  await page
+    .getByTitle('upstream_error', { exact: false })
+    .getByText(errorKinds.upstream_error.ru)
+    .waitFor({ state: 'attached' });
   const newer = requestRow(account.id, { model: 'demo-echo', ordinal: 43 });
   await logs().insertOne(newer);
   const button = page.getByRole('button', { name: '1 новый' });

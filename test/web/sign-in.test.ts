@@ -1,9 +1,7 @@
 import test from 'ava';
 import type { Page } from 'playwright-core';
-import type { ClickCaptchaChallenge } from '../../api/contract/web-captcha.ts';
 import { withBrowser } from '../support/browser.ts';
-import { readCode } from '../support/mailbox.ts';
-import { solveCaptcha } from '../support/solve-captcha.ts';
+import { awaitCode, clickPoints, enterEmail, readSolution, type Points } from '../support/sign-in-by-page.ts';
 import { startStack, type TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
@@ -24,28 +22,6 @@ test.after.always(async () => {
   await stack?.close();
 });
 
-type Points = Awaited<ReturnType<typeof solveCaptcha>>;
-
-/** Enters an address, and returns the right clicks for the captcha that comes. */
-async function enterEmail(page: Page, email: string): Promise<Points> {
-  await page.getByLabel('Email address').fill(email);
-  return await readSolution(page, () => page.getByRole('button', { name: 'Continue' }).click());
-}
-
-async function readSolution(page: Page, act: () => Promise<void>): Promise<Points> {
-  const [response] = await Promise.all([page.waitForResponse(/captcha\/challenge$/), act()]);
-  const { challenge_id } = (await response.json()) as ClickCaptchaChallenge;
-  await page.locator('.captcha-picture img').waitFor();
-  return await solveCaptcha(stack.redis, challenge_id);
-}
-
-async function clickPoints(page: Page, points: Points): Promise<void> {
-  const picture = page.locator('.captcha-picture');
-  const { width, height } = (await picture.boundingBox())!;
-  for (const { x, y } of points)
-    await picture.click({ position: { x: (x / 10_000) * width, y: (y / 10_000) * height } });
-}
-
 /** The marker begins in the middle and moves by 400 of 10 000. */
 async function pressPoints(page: Page, points: Points): Promise<void> {
   await page.locator('.captcha-picture').focus();
@@ -59,8 +35,6 @@ async function pressPoints(page: Page, points: Points): Promise<void> {
   }
 }
 
-const awaitCode = async (email: string): Promise<string> => readCode(await stack.mailbox!.waitForMail(email));
-
 /** Pastes a text into the focused field, as a person does. */
 const paste = (page: Page, text: string): Promise<void> => page.keyboard.insertText(text);
 
@@ -70,9 +44,9 @@ withBrowser('wrong clicks bring a new picture, right ones a code, and a pasted c
   const { page } = web;
   await web.open('/sign-in?next=%2Frequests%3Fmodel%3Dx');
   const email = createEmail();
-  const points = await enterEmail(page, email);
+  const points = await enterEmail(page, stack, email);
   await takeScreenshots(web, 'sign-in-captcha');
-  const second = await readSolution(page, () => clickPoints(page, points.toReversed()));
+  const second = await readSolution(page, stack, () => clickPoints(page, points.toReversed()));
   await page.getByText('Those were not the icons').waitFor();
   await clickPoints(page, second);
 
@@ -85,7 +59,7 @@ withBrowser('wrong clicks bring a new picture, right ones a code, and a pasted c
   await takeScreenshots(web, 'sign-in-code');
   t.deepEqual(await findAxeProblems(web), []);
 
-  const code = await awaitCode(email);
+  const code = await awaitCode(stack, email);
   await field.fill('');
   // With a hyphen, and characters that nobody sees.
   await paste(page, `\u200b ${code.slice(0, 3)}-${code.slice(3)}\u2060\n`);
@@ -104,8 +78,8 @@ withBrowser('the captcha is solved by keyboard, and a phone shows everything', a
   await takeScreenshots(web, 'sign-in');
   t.deepEqual(await findAxeProblems(web), []);
   const email = createEmail();
-  await pressPoints(page, await enterEmail(page, email));
-  await page.getByLabel('Code from the email').fill(await awaitCode(email));
+  await pressPoints(page, await enterEmail(page, stack, email));
+  await page.getByLabel('Code from the email').fill(await awaitCode(stack, email));
   await page.getByLabel(/Keep me signed in/).check();
   await page.getByRole('button', { name: 'Sign in', exact: true }).last().click();
   // `next` led to another site.

@@ -1,6 +1,7 @@
 import { useMessages } from '../../lib/language.tsx';
 import { Card } from '../../ui/card.tsx';
 import { QueryView, Skeleton } from '../../ui/states.tsx';
+import { Reason } from '../../ui/reason.tsx';
 import { Table } from '../../ui/table.tsx';
 import type { Batch } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
@@ -30,7 +31,7 @@ export function FailedLines({ batch }: { readonly batch: Batch }) {
                   isHeader: true,
                   render: ({ custom_id: id }) => <code class="batch-id">{id}</code>,
                 },
-                { name: t('reason'), render: (line) => <Reason line={line} /> },
+                { name: t('reason'), render: (line) => <LineReason line={line} /> },
               ]}
             />
           </>
@@ -40,13 +41,13 @@ export function FailedLines({ batch }: { readonly batch: Batch }) {
   );
 }
 
-function Reason({ line }: { readonly line: ResultLine }) {
+function LineReason({ line }: { readonly line: ResultLine }) {
   const t = useMessages<typeof en>();
   const { code, message } = findReason(line);
   const known = notRunCodes.find((one) => one === code);
   return (
     <div class="batch-reason">
-      <p>{known === undefined ? message : t(known)}</p>
+      <p>{known === undefined ? <Reason code={code} message={message} /> : t(known)}</p>
       {known === undefined && code !== null && <code class="soft">{code}</code>}
     </div>
   );

@@ -6,6 +6,7 @@ import { useMessages } from '../../lib/language.tsx';
 import { Stat } from '../../ui/card.tsx';
 import { Money, Time } from '../../ui/money.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { Reason } from '../../ui/reason.tsx';
 import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { JobBadge, JobProgress } from '../jobs/shared/status.tsx';
 import { hasJobEnded, type Job } from '../jobs/shared/work.ts';
@@ -61,7 +62,9 @@ function JobView({ job, onReload }: { readonly job: Job; readonly onReload: () =
           tone={job.status === 'failed' ? 'bad' : 'neutral'}
           title={t(job.status === 'failed' ? 'whyFailed' : 'whyCancelled')}
         >
-          <p>{job.error.message}</p>
+          <p>
+            <Reason code={job.error.code} message={job.error.message} />
+          </p>
           {job.status === 'failed' && (
             <p class="soft small">{t(isWorthRetrying(job) ? 'sendAgain' : 'changeFirst')}</p>
           )}

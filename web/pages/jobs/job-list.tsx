@@ -7,6 +7,7 @@ import { Button } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Money, Time } from '../../ui/money.tsx';
 import { Pagination } from '../../ui/pagination.tsx';
+import { Reason } from '../../ui/reason.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { JobImages } from './job-images.tsx';
 import type en from './messages.en.ts';
@@ -96,7 +97,11 @@ function JobRow({ job }: { readonly job: JobSummary }) {
       <div class="jobs-state">
         <JobBadge job={job} />
         <JobProgress job={job} />
-        {status === 'failed' && error !== null && <p class="soft small jobs-error">{error.message}</p>}
+        {status === 'failed' && error !== null && (
+          <p class="soft small jobs-error">
+            <Reason code={error.code} message={error.message} />
+          </p>
+        )}
       </div>
       <div class="jobs-result">{hasImages && <JobImages id={id} />}</div>
       <div class="jobs-cost number">

@@ -10,6 +10,7 @@ import { CopyButton } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { CostTable } from './cost-table.tsx';
+import { Details } from './details.tsx';
 import type en from './messages.en.ts';
 import { readLog, type RequestRow } from './read-log.ts';
 import { useRequestFilter } from './request-filter.ts';
@@ -40,7 +41,7 @@ export function RequestDialog({
           row === null ? (
             <EmptyState title={t('nothingFound')}>{t('noSuchRequest')}</EmptyState>
           ) : (
-            <Details account={account} row={row} />
+            <RequestView account={account} row={row} />
           )
         }
       </QueryView>
@@ -54,7 +55,7 @@ const LoadingDetails = () => (
   </div>
 );
 
-function Details({ account, row }: { readonly account: ApiAccount; readonly row: RequestRow }) {
+function RequestView({ account, row }: { readonly account: ApiAccount; readonly row: RequestRow }) {
   const t = useMessages<typeof en>();
   const { request_id: id, success, response_code: code, details } = row;
   const link = `${location.origin}/requests?account=${account.id}&request=${encodeURIComponent(id)}`;
@@ -69,7 +70,11 @@ function Details({ account, row }: { readonly account: ApiAccount; readonly row:
           <Badge tone={success ? 'good' : 'bad'}>
             {success ? t('outcome_success') : t('failedWith', { code: String(code) })}
           </Badge>
-          {details !== null && <p class={success ? 'soft' : 'requests-why'}>{details}</p>}
+          {details !== null && (
+            <p class={success ? 'soft' : 'requests-why'}>
+              <Details row={row} />
+            </p>
+          )}
         </div>
       </div>
       <Facts row={row} />

@@ -4,6 +4,7 @@ import { useMessages } from '../../lib/language.tsx';
 import { Badge } from '../../ui/card.tsx';
 import { Money } from '../../ui/money.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
+import { Details } from './details.tsx';
 import type en from './messages.en.ts';
 import type { RequestRow } from './read-log.ts';
 import { useRequestFilter } from './request-filter.ts';
@@ -81,8 +82,9 @@ function useColumns(): readonly Column<RequestRow>[] {
 }
 
 /** How it ended, and why. */
-function Outcome({ row: { success, response_code: code, details } }: { readonly row: RequestRow }) {
+function Outcome({ row }: { readonly row: RequestRow }) {
   const t = useMessages<typeof en>();
+  const { success, response_code: code, details } = row;
   return (
     <div class="requests-outcome">
       {success ? (
@@ -92,7 +94,7 @@ function Outcome({ row: { success, response_code: code, details } }: { readonly 
       )}
       {details !== null && (
         <span class="requests-reason" title={details}>
-          {details}
+          <Details row={row} />
         </span>
       )}
     </div>

@@ -3,6 +3,7 @@ import { SiteLink } from '../../../frame/site-link.tsx';
 import { useCommon, useLanguage, useMessages } from '../../../lib/language.tsx';
 import { CopyButton } from '../../../ui/copy.tsx';
 import { Notice } from '../../../ui/notice.tsx';
+import { Reason } from '../../../ui/reason.tsx';
 import type en from '../messages.en.ts';
 import type { Failure } from './failure.ts';
 
@@ -22,7 +23,7 @@ export function FailureNotice({
   return (
     <div role="alert">
       <Notice tone="bad" title={t('failed')}>
-        <p>{text[language]}</p>
+        <p>{text.ru === text.en ? <Reason code={code} message={text.en} /> : text[language]}</p>
         {code === 'insufficient_balance' && (
           <p>
             <SiteLink href="/keys">{t('topUp')}</SiteLink>
