@@ -135,14 +135,22 @@ async function measureScript(request: Request): Promise<number> {
   return (await request.sizes()).responseBodySize;
 }
 
-/** Runs in the page, before its scripts. Text, because the types of a browser's globals are not those of Node. */
+/**
+ * Runs in the page, before its scripts. Text, because the types of a browser's globals are not those of Node. What moves in
+ * response to an action is wanted. Browsers expect it within half a second, which takes longer on a busy machine.
+ */
 const watchLayout = `
   globalThis.layoutShifts = [];
   globalThis.policyReports = [];
+  const inputTimes = [];
+  for (const type of ['pointerdown', 'keydown', 'input'])
+    addEventListener(type, ({ timeStamp }) => inputTimes.push(timeStamp), { capture: true });
   new PerformanceObserver((list) => {
     for (const { value, startTime, hadRecentInput, sources } of list.getEntries()) {
       const nodes = sources.map(({ node }) => (node?.nodeName ?? '?') + '.' + String(node?.className ?? ''));
-      if (!hadRecentInput) layoutShifts.push({ value, startTime, nodes: nodes.join(', ') });
+      const isResponse = inputTimes.some((time) => time <= startTime && startTime - time < 3_000);
+      if (!hadRecentInput && !isResponse)
+        layoutShifts.push({ value, startTime, nodes: nodes.join(', ') });
     }
   }).observe({ type: 'layout-shift', buffered: true });
   addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {

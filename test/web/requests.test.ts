@@ -58,15 +58,16 @@ async function fillLog(): Promise<void> {
   await response.arrayBuffer();
   firstId = response.headers.get('x-request-id')!;
   const { priceVersion } = await findRow(stack, firstId);
+  const nowMs = Date.now();
   const row = (i: number, more: Partial<RequestLogDocument>): RequestLogDocument => {
-    const at = new Date(Date.now() - (60 - i) * minuteMs);
+    const at = new Date(nowMs - (60 - i) * minuteMs);
     return requestRow(account.id, {
       model: 'demo-echo',
       priceVersion,
       ordinal: i + 2,
       at,
       // In the order of the ordinals.
-      settledAt: new Date(Date.now() + i),
+      settledAt: new Date(nowMs + i),
       promptTokens: 40 + i,
       completionTokens: 7,
       // 50 and 150 roubles per million.
@@ -108,7 +109,12 @@ async function openPage(
 const countRows = async (page: Page): Promise<number> =>
   await page.locator('.requests-table tbody tr').count();
 const waitForRows = async (page: Page, count: number): Promise<void> => {
-  await waitFor(`${count} rows`, async () => (await countRows(page)) === count);
+  let shown = '';
+  const isReached = async (): Promise<boolean> => {
+    shown = await page.locator('#main').innerText();
+    return (await countRows(page)) === count;
+  };
+  await waitFor(() => `${count} rows, while the page shows: ${shown}`, isReached, 20_000);
 };
 const readNano = async (cell: Locator): Promise<bigint> =>
   parseRub((await cell.textContent())!.replaceAll(/[^\d.-]/g, ''))!;
