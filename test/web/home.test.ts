@@ -6,6 +6,7 @@ import {
   findAxeProblems,
   launchPages,
   signIn,
+  sizes,
   takeScreenshots,
   useWebPage,
   type PageBrowser,
@@ -89,6 +90,10 @@ withBrowser('an account sees its balance, what it used in 30 days and what runs'
   await page.waitForLoadState('networkidle');
   t.log(`${web.findings.scriptBytes} bytes of script, with that of the charts`);
   t.true(web.findings.scriptBytes > 80_000 && web.findings.scriptBytes < maxScriptBytes);
+  // Text that is enlarged to 400 % leaves so much, as WCAG 1.4.10 says.
+  await page.setViewportSize({ width: 320, height: 700 });
+  t.is(await page.evaluate('document.documentElement.scrollWidth'), 320);
+  await page.setViewportSize(sizes.desktop);
   await page.getByText('Show as a table').last().click();
   const table = page.getByRole('table').filter({ hasText: 'Requests by day' });
   await table.waitFor();
