@@ -167,3 +167,22 @@ withBrowser('a job is followed in its queue and to its result, and can be cancel
   await takeScreenshots(web, 'jobs');
   t.deepEqual(await findAxeProblems(web), []);
 });
+
+withBrowser('the address of a job is enough, and another account does not show it', async (t) => {
+  // The other account has no such job.
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/jobs/'] });
+  const { page } = web;
+  const { client } = await signIn(web, stack);
+  const accounts = await Promise.all([1, 2].map(() => stack.createAccount({ balance: '100' })));
+  const [first, second] = [accounts[0]!, accounts[1]!];
+  await linkAccount(client, first, 'First');
+  await linkAccount(client, second, 'Second');
+  const id = await createJob(first, '/images/generations', { model: 'demo-svg-image', prompt: 'an owl' });
+  // The browser keeps no account yet.
+  await web.open(`/jobs/${id}`);
+  await page.locator('.badge', { hasText: 'Succeeded' }).waitFor();
+  await page.getByRole('button', { name: /^account First/i }).click();
+  await page.getByRole('menuitemradio', { name: 'Second' }).click();
+  await page.locator('.badge', { hasText: 'Succeeded' }).waitFor({ state: 'detached' });
+  t.is(await page.getByText(id).count(), 0);
+});
