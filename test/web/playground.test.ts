@@ -231,6 +231,37 @@ withBrowser('an answer of lists within lists is shown as it is, also after a rel
   await turn(page, 1).getByText('₽0.30').waitFor();
 });
 
+const readKept = (page: Page): Promise<unknown> => page.evaluate('Object.entries(sessionStorage)');
+
+withBrowser('signing out deletes the conversation, in the middle of an answer, too', async (t) => {
+  const web = await openPlayground(t, '/playground');
+  const { page } = web;
+  await ask(page, 'Be slow.');
+  await turn(page, 1).getByText('The first words').waitFor();
+  const closed = once(calls.at(-1)!.response, 'close');
+  await page.getByRole('button', { name: /^Your account/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('link', { name: 'Sign in' }).waitFor();
+  await closed;
+  // Changes are written after a moment.
+  await page.waitForTimeout(1_000);
+  t.deepEqual(await readKept(page), []);
+});
+
+withBrowser('somebody else who signs in finds no conversation in the tab', async (t) => {
+  const web = await openPlayground(t, '/playground');
+  const { page } = web;
+  await ask(page, 'Be short.');
+  await turn(page, 1).getByText('₽0.30').waitFor();
+  await page.waitForTimeout(1_000);
+  t.regex(JSON.stringify(await readKept(page)), /Be short/);
+  await web.context.clearCookies();
+  const { user } = await signIn(web, stack);
+  await web.open('/settings');
+  await page.getByRole('button', { name: `Your account: ${user.email}` }).waitFor();
+  t.deepEqual(await readKept(page), []);
+});
+
 withBrowser('a stopped answer ends the request, is kept, and is charged for what came', async (t) => {
   const web = await openPlayground(t, '/playground', { size: 'phone' });
   const { page } = web;

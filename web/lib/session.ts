@@ -17,7 +17,10 @@ export interface Session {
 
 type Notice =
   | { readonly kind: 'signed-in' | 'refreshed'; readonly userId: string; readonly csrfToken: string }
-  | { readonly kind: 'signed-out' };
+  | { readonly kind: 'signed-out'; readonly end: SessionEnd };
+
+/** `chosen`: the user has signed out. Otherwise the session has expired, or was ended elsewhere. */
+export type SessionEnd = 'chosen' | 'found';
 
 const none: Session = { status: 'none', user: null, csrfToken: null };
 
@@ -30,13 +33,13 @@ const pollMs = 400;
 const authPath = '/v1/web/auth';
 const store = createStore<Session>({ ...none, status: sessionHint });
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('mg-session') : null;
-const endListeners = new Set<() => void>();
+const endListeners = new Set<(end: SessionEnd) => void>();
 
 export const readSession = (): Session => store.get();
 export const useSession = (): Session => useStore(store);
 
 /** Calls the listener when the session ends, here or in another tab. */
-export function onSessionEnd(listener: () => void): () => void {
+export function onSessionEnd(listener: (end: SessionEnd) => void): () => void {
   endListeners.add(listener);
   return () => endListeners.delete(listener);
 }
@@ -58,15 +61,15 @@ export function beginSession(result: AuthResult): void {
   tellOthers({ kind: 'signed-in', userId: result.user.id, csrfToken: result.csrf_token });
 }
 
-function endHere(): void {
+function endHere(end: SessionEnd): void {
   if (store.get().status === 'none') return;
   store.set(none);
-  for (const listener of endListeners) listener();
+  for (const listener of endListeners) listener(end);
 }
 
-function endEverywhere(): void {
-  tellOthers({ kind: 'signed-out' });
-  endHere();
+function endEverywhere(end: SessionEnd): void {
+  tellOthers({ kind: 'signed-out', end });
+  endHere(end);
 }
 
 /** Replaces what is known of the user, such as after a change of the time zone. */
@@ -86,11 +89,11 @@ export async function signOut(leave: () => void): Promise<void> {
   // The session may have ended meanwhile.
   if (!response.ok && response.status !== 401) throw await readError(response);
   leave();
-  endEverywhere();
+  endEverywhere('chosen');
 }
 
 /** Tells the other tabs that a call has ended all sessions, this one included. */
-export const noteSignedOut = endEverywhere;
+export const noteSignedOut = (): void => endEverywhere('chosen');
 
 async function send(path: string, init: RequestInit = {}): Promise<Response> {
   try {
@@ -129,7 +132,7 @@ export async function refreshSession(sentAtMs = Date.now()): Promise<boolean> {
       // The cookies of the response count even if this page is left while it is on its way.
       const response = await send(`${authPath}/refresh`, { method: 'POST', keepalive: true });
       if (response.status === 401 || response.status === 403) {
-        endEverywhere();
+        endEverywhere('found');
         return false;
       }
       if (!response.ok) throw await readError(response);
@@ -201,7 +204,7 @@ export const started = start();
 
 channel?.addEventListener('message', ({ data }: MessageEvent<Notice>) => {
   const current = store.get();
-  if (data.kind === 'signed-out') endHere();
+  if (data.kind === 'signed-out') endHere(data.end);
   // Another user, or a page that was signed out: everything on it is of the wrong user.
   else if (data.kind === 'signed-in' && current.user?.id !== data.userId) location.reload();
   else if (current.status !== 'none') store.set({ ...current, status: 'active', csrfToken: data.csrfToken });
