@@ -122,3 +122,26 @@ withBrowser('an unknown path is a page, and an image link shows the image', asyn
   t.notDeepEqual(at(info.width >> 1, info.height >> 1), at(5, 5));
   t.log(at(5, 5), at(info.width >> 1, info.height >> 1));
 });
+
+withBrowser('signing out waits for a refresh that is under way', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { page } = web;
+  const { user } = await signIn(web, stack);
+  await web.open('/settings');
+  // As another tab that refreshes the session.
+  await page.evaluate(`void navigator.locks.request('mg-refresh', () => new Promise((end) => {
+    globalThis.endRefresh = end;
+  }))`);
+  let isSent = false;
+  page.on('request', (request) => {
+    isSent ||= request.url().endsWith('/logout');
+  });
+  await page.getByRole('button', { name: `Your account: ${user.email}` }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForTimeout(500);
+  t.false(isSent);
+  await page.evaluate('endRefresh()');
+  await page.getByRole('link', { name: 'Sign in' }).waitFor();
+  t.true(isSent);
+  t.is((await webStoresOf(stack).sessions.list(user._id)).length, 0);
+});

@@ -31,6 +31,7 @@ const maxRefreshMs = 10_000;
 const pollMs = 400;
 
 const authPath = '/v1/web/auth';
+const refreshLock = 'mg-refresh';
 const store = createStore<Session>({ ...none, status: sessionHint });
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('mg-session') : null;
 const endListeners = new Set<(end: SessionEnd) => void>();
@@ -83,9 +84,15 @@ export function updateUser(user: WebUser): void {
  * @throws ApiError
  */
 export async function signOut(leave: () => void): Promise<void> {
-  const csrfToken = await readCsrfToken();
-  const headers: HeadersInit = csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
-  const response = await send(`${authPath}/logout`, { method: 'POST', headers });
+  await readCsrfToken();
+  // A refresh that is under way would bring cookies after this call has deleted them.
+  const response = await inLock(refreshLock, async () => {
+    // The refresh of another tab has changed the token.
+    await loadUser();
+    const { csrfToken } = store.get();
+    const headers: HeadersInit = csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
+    return await send(`${authPath}/logout`, { method: 'POST', headers });
+  });
   // The session may have ended meanwhile.
   if (!response.ok && response.status !== 401) throw await readError(response);
   leave();
@@ -124,7 +131,7 @@ async function inLock<T>(name: string, work: () => Promise<T>): Promise<T> {
  * @throws ApiError if the server could not be asked
  */
 export async function refreshSession(sentAtMs = Date.now()): Promise<boolean> {
-  return await inLock('mg-refresh', async () => {
+  return await inLock(refreshLock, async () => {
     if (readTime('refreshed-at') > sentAtMs) return await loadUser();
     if (await hasUnfinishedRefresh()) return true;
     keep('refreshing-at', String(Date.now()));
