@@ -1,6 +1,7 @@
 import { QueryClientProvider } from '@tanstack/preact-query';
 import { useEffect } from 'preact/hooks';
 import { Router } from 'wouter-preact';
+import { forgetDrafts } from '../lib/draft.ts';
 import { mayLeave } from '../lib/leave-guard.ts';
 import type { LoadedPage } from '../lib/pages.ts';
 import { queryClient } from '../lib/queries.ts';
@@ -21,7 +22,9 @@ export function App({ first }: { readonly first: LoadedPage }) {
         selectAccount(null);
         queryClient.clear();
         // After another end, the same user may go on with it.
-        if (end === 'chosen') forgetTabStores(null);
+        if (end !== 'chosen') return;
+        forgetTabStores(null);
+        forgetDrafts();
       }),
     [],
   );
