@@ -145,3 +145,16 @@ withBrowser('signing out waits for a refresh that is under way', async (t) => {
   t.true(isSent);
   t.is((await webStoresOf(stack).sessions.list(user._id)).length, 0);
 });
+
+withBrowser('a clock that was wrong when the session was refreshed does not end it', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { user } = await signIn(web, stack);
+  await web.open('/models');
+  await web.page.evaluate(`for (const name of ['mg.refreshed-at', 'mg.refreshing-at'])
+    localStorage.setItem(name, String(Date.now() + 3_600_000))`);
+  await web.context.clearCookies({ name: 'mg_session' });
+  await web.open('/settings');
+  await web.page.locator('.settings-email', { hasText: user.email }).waitFor();
+  const names = (await web.context.cookies()).map(({ name }) => name);
+  t.true(names.includes('mg_session'));
+});

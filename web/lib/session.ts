@@ -45,7 +45,11 @@ export function onSessionEnd(listener: (end: SessionEnd) => void): () => void {
   return () => endListeners.delete(listener);
 }
 
-const readTime = (name: string): number => Number(readKept(name) ?? 0);
+/** Returns 0 for a time that is yet to come: the clock was wrong then. */
+function readTime(name: string): number {
+  const time = Number(readKept(name) ?? 0);
+  return time > Date.now() ? 0 : time;
+}
 
 function tellOthers(notice: Notice): void {
   channel?.postMessage(notice);
