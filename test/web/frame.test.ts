@@ -122,3 +122,39 @@ withBrowser('an unknown path is a page, and an image link shows the image', asyn
   t.notDeepEqual(at(info.width >> 1, info.height >> 1), at(5, 5));
   t.log(at(5, 5), at(info.width >> 1, info.height >> 1));
 });
+
+withBrowser('signing out waits for a refresh that is under way', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { page } = web;
+  const { user } = await signIn(web, stack);
+  await web.open('/settings');
+  // As another tab that refreshes the session.
+  await page.evaluate(`void navigator.locks.request('mg-refresh', () => new Promise((end) => {
+    globalThis.endRefresh = end;
+  }))`);
+  let isSent = false;
+  page.on('request', (request) => {
+    isSent ||= request.url().endsWith('/logout');
+  });
+  await page.getByRole('button', { name: `Your account: ${user.email}` }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForTimeout(500);
+  t.false(isSent);
+  await page.evaluate('endRefresh()');
+  await page.getByRole('link', { name: 'Sign in' }).waitFor();
+  t.true(isSent);
+  t.is((await webStoresOf(stack).sessions.list(user._id)).length, 0);
+});
+
+withBrowser('a clock that was wrong when the session was refreshed does not end it', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { user } = await signIn(web, stack);
+  await web.open('/models');
+  await web.page.evaluate(`for (const name of ['mg.refreshed-at', 'mg.refreshing-at'])
+    localStorage.setItem(name, String(Date.now() + 3_600_000))`);
+  await web.context.clearCookies({ name: 'mg_session' });
+  await web.open('/settings');
+  await web.page.locator('.settings-email', { hasText: user.email }).waitFor();
+  const names = (await web.context.cookies()).map(({ name }) => name);
+  t.true(names.includes('mg_session'));
+});

@@ -167,3 +167,51 @@ withBrowser('a job is followed in its queue and to its result, and can be cancel
   await takeScreenshots(web, 'jobs');
   t.deepEqual(await findAxeProblems(web), []);
 });
+
+withBrowser('the address of a job is enough, and another account does not show it', async (t) => {
+  // The other account has no such job.
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/jobs/'] });
+  const { page } = web;
+  const { client } = await signIn(web, stack);
+  const accounts = await Promise.all([1, 2].map(() => stack.createAccount({ balance: '100' })));
+  const [first, second] = [accounts[0]!, accounts[1]!];
+  await linkAccount(client, first, 'First');
+  await linkAccount(client, second, 'Second');
+  const id = await createJob(first, '/images/generations', { model: 'demo-svg-image', prompt: 'an owl' });
+  // The browser keeps no account yet.
+  await web.open(`/jobs/${id}`);
+  await page.locator('.badge', { hasText: 'Succeeded' }).waitFor();
+  await page.getByRole('button', { name: /^account First/i }).click();
+  await page.getByRole('menuitemradio', { name: 'Second' }).click();
+  await page.locator('.badge', { hasText: 'Succeeded' }).waitFor({ state: 'detached' });
+  t.is(await page.getByText(id).count(), 0);
+});
+
+withBrowser('a file whose start was not answered is not started again with another limit', async (t) => {
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/batches'] });
+  const { page } = web;
+  const account = await signInWithAccount(web);
+  await web.open('/jobs?tab=batches');
+  await upload(web, [JSON.stringify({ custom_id: '1', body: chat('an owl') })]);
+  const starting = page.getByRole('button', { name: 'Start the batch' });
+  await starting.waitFor();
+  await page.route('**/v1/batches', async (route) => {
+    if (route.request().method() !== 'POST') return await route.continue();
+    await route.fetch();
+    await route.abort();
+    await page.unroute('**/v1/batches');
+  });
+  await starting.click();
+  await page.getByText('The server could not be reached', { exact: false }).waitFor();
+  await page.getByLabel(/Spend no more than/).fill('5');
+  await starting.click();
+  await page.getByText('This file had been started already', { exact: false }).waitFor();
+  await page.waitForURL(/\/batches\/batch_/);
+  const headers = { authorization: `Bearer ${account.apiKey}` };
+  const response = await fetch(`${stack.url}/v1/batches`, { headers });
+  const { data } = (await response.json()) as { data: { id: string }[] };
+  t.deepEqual(
+    data.map(({ id }) => page.url().endsWith(id)),
+    [true],
+  );
+});

@@ -211,3 +211,18 @@ withBrowser('the status shows health, success by hour and servers in words', asy
   const cells = page.getByRole('table').locator('tbody tr', { hasText: 'Demo echo' }).locator('td');
   t.regex((await cells.allInnerTexts()).join(' '), /^100\s% 100\s% 80\s% 40\s% /);
 });
+
+withBrowser('signing out deletes the text of the calculator', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { page } = web;
+  const { user } = await signIn(web, stack);
+  await web.open('/models?view=calculator');
+  const field = page.getByLabel('Text of a request');
+  await field.fill('nobody else should read this');
+  await page.getByRole('button', { name: `Your account: ${user.email}` }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('link', { name: 'Sign in' }).waitFor();
+  await page.getByRole('navigation').getByRole('link', { name: 'Models' }).click();
+  await page.getByRole('tab', { name: 'Cost calculator' }).click();
+  t.is(await field.inputValue(), '');
+});

@@ -45,6 +45,14 @@ print("hello")
 <img src="https://example.com/x.png" onerror="alert(1)"> ![remote](https://example.com/y.png)
 `;
 
+/** Each is a list within the one before. */
+const deepAnswer = `${'1. '.repeat(1_000)}the end`;
+
+function chooseAnswer(question: string): string {
+  if (question.includes('short')) return 'Short.';
+  return question.includes('deep') ? deepAnswer : answer;
+}
+
 const writeChunk = (delta: object, finishReason: string | null = null): string =>
   `data: ${JSON.stringify({
     id: 'x',
@@ -73,7 +81,7 @@ async function respond(call: VendorCall): Promise<void> {
     response.write(writeChunk({ content: 'The first words, and then ' }));
     return;
   }
-  response.write(writeChunk({ content: question.includes('short') ? 'Short.' : answer }));
+  response.write(writeChunk({ content: chooseAnswer(question) }));
   response.write(writeChunk({}, 'stop'));
   response.end(`data: ${JSON.stringify({ id: 'x', choices: [], usage })}\n\ndata: [DONE]\n\n`);
 }
@@ -211,6 +219,47 @@ withBrowser('answers come as a stream, are safe to show, and their cost is added
   await first.getByText('Something short.').waitFor();
   await page.getByText('This conversation: ₽0.90').waitFor();
   t.is(await page.getByLabel('System prompt').inputValue(), 'Answer briefly.');
+});
+
+withBrowser('an answer of lists within lists is shown as it is, also after a reload', async (t) => {
+  const web = await openPlayground(t, '/playground');
+  const { page } = web;
+  await ask(page, 'Be deep.');
+  await turn(page, 1).getByText('₽0.30').waitFor();
+  t.is(await turn(page, 1).locator('.chat-answer > .playground-plain').innerText(), deepAnswer);
+  await page.reload();
+  await turn(page, 1).getByText('₽0.30').waitFor();
+});
+
+const readKept = (page: Page): Promise<unknown> => page.evaluate('Object.entries(sessionStorage)');
+
+withBrowser('signing out deletes the conversation, in the middle of an answer, too', async (t) => {
+  const web = await openPlayground(t, '/playground');
+  const { page } = web;
+  await ask(page, 'Be slow.');
+  await turn(page, 1).getByText('The first words').waitFor();
+  const closed = once(calls.at(-1)!.response, 'close');
+  await page.getByRole('button', { name: /^Your account/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('link', { name: 'Sign in' }).waitFor();
+  await closed;
+  // Changes are written after a moment.
+  await page.waitForTimeout(1_000);
+  t.deepEqual(await readKept(page), []);
+});
+
+withBrowser('somebody else who signs in finds no conversation in the tab', async (t) => {
+  const web = await openPlayground(t, '/playground');
+  const { page } = web;
+  await ask(page, 'Be short.');
+  await turn(page, 1).getByText('₽0.30').waitFor();
+  await page.waitForTimeout(1_000);
+  t.regex(JSON.stringify(await readKept(page)), /Be short/);
+  await web.context.clearCookies();
+  const { user } = await signIn(web, stack);
+  await web.open('/settings');
+  await page.getByRole('button', { name: `Your account: ${user.email}` }).waitFor();
+  t.deepEqual(await readKept(page), []);
 });
 
 withBrowser('a stopped answer ends the request, is kept, and is charged for what came', async (t) => {

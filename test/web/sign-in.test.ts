@@ -6,6 +6,7 @@ import { startStack, type TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
   launchPages,
+  signIn,
   takeScreenshots,
   useWebPage,
   type PageBrowser,
@@ -85,4 +86,15 @@ withBrowser('the captcha is solved by keyboard, and a phone shows everything', a
   // `next` led to another site.
   await page.waitForURL(`${stack.url}/`);
   t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+});
+
+withBrowser('who has a session is not led to another site', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  await signIn(web, stack);
+  // The path of each is `//elsewhere.test/` once its dots are resolved.
+  for (const next of ['/.//elsewhere.test/', '/a/..//elsewhere.test/', '/%2e//elsewhere.test/']) {
+    await web.page.goto(`${stack.url}/sign-in?next=${encodeURIComponent(next)}`);
+    await web.page.waitForURL((url) => url.pathname !== '/sign-in');
+    t.is(web.page.url(), `${stack.url}/`);
+  }
 });

@@ -1,11 +1,13 @@
 import { QueryClientProvider } from '@tanstack/preact-query';
 import { useEffect } from 'preact/hooks';
 import { Router } from 'wouter-preact';
+import { forgetDrafts } from '../lib/draft.ts';
 import { mayLeave } from '../lib/leave-guard.ts';
 import type { LoadedPage } from '../lib/pages.ts';
 import { queryClient } from '../lib/queries.ts';
 import { selectAccount } from '../lib/selected-account.ts';
-import { onSessionEnd } from '../lib/session.ts';
+import { onSessionEnd, useSession } from '../lib/session.ts';
+import { forgetTabStores } from '../lib/tab-store.ts';
 import { Toasts } from '../ui/toast.tsx';
 import { Footer } from './footer.tsx';
 import { Header } from './header.tsx';
@@ -16,12 +18,21 @@ import { OfflineNote, SkipLink } from './notes.tsx';
 export function App({ first }: { readonly first: LoadedPage }) {
   useEffect(
     () =>
-      onSessionEnd(() => {
+      onSessionEnd((end) => {
         selectAccount(null);
         queryClient.clear();
+        // After another end, the same user may go on with it.
+        if (end !== 'chosen') return;
+        forgetTabStores(null);
+        forgetDrafts();
       }),
     [],
   );
+  const userId = useSession().user?.id ?? null;
+  useEffect(() => {
+    // What this tab keeps may be of somebody else, who did not sign out.
+    if (userId !== null) forgetTabStores(userId);
+  }, [userId]);
   return (
     <QueryClientProvider client={queryClient}>
       <Router

@@ -2,6 +2,8 @@ import { useState } from 'preact/hooks';
 
 const drafts = new Map<string, unknown>();
 
+export const forgetDrafts = (): void => drafts.clear();
+
 /**
  * State that is still there after signing in again in the middle of something. A reload forgets it.
  * @param name includes the id of what it belongs to, so that another user does not see it

@@ -1,8 +1,11 @@
 import { useQuery } from '@tanstack/preact-query';
 import { useEffect, useState } from 'preact/hooks';
+import { useAccounts } from './accounts.ts';
 import { sendRequest } from './api.ts';
 import { queryClient } from './queries.ts';
 import { readEvents } from './read-events.ts';
+import { selectedAccount } from './selected-account.ts';
+import { useStore } from './store.ts';
 
 /** After how long a stream that broke off is opened again (ms). */
 const reconnectMs = 2_000;
@@ -20,7 +23,7 @@ interface Followed<Data> {
  * and reads again once it is seen.
  */
 export function useFollowed<Data>({ queryKey, read, eventsPath, hasEnded }: Followed<Data>) {
-  const query = useQuery({ queryKey, queryFn: ({ signal }) => read(signal) });
+  const query = useQuery({ queryKey, queryFn: ({ signal }) => read(signal), enabled: useIsAccountKnown() });
   const isVisible = useVisibility();
   const isFollowed = isVisible && query.data !== undefined && !hasEnded(query.data);
   useEffect(() => {
@@ -34,6 +37,15 @@ export function useFollowed<Data>({ queryKey, read, eventsPath, hasEnded }: Foll
     return () => abort.abort();
   }, [eventsPath, isFollowed]);
   return query;
+}
+
+/**
+ * Whether calls can name the account that they are for: a new session has none until the accounts were read. Without any
+ * account, the calls say so.
+ */
+function useIsAccountKnown(): boolean {
+  const { accounts } = useAccounts();
+  return useStore(selectedAccount) !== null || accounts?.length === 0;
 }
 
 /** Whether the page can be seen: background tabs would keep connections that others need. */

@@ -5,6 +5,8 @@ export function readNextPath(next: string | null): string {
   if (next === null || !next.startsWith('/') || next.startsWith('//') || next.includes('\\')) return '/';
   const url = new URL(next, location.origin);
   if (url.origin !== location.origin || url.pathname === signInPath) return '/';
+  // Without its dots, `/.//host` is `//host`, which would be followed to that host.
+  if (url.pathname.startsWith('//')) return '/';
   return `${url.pathname}${url.search}${url.hash}`;
 }
 

@@ -17,7 +17,10 @@ export interface Session {
 
 type Notice =
   | { readonly kind: 'signed-in' | 'refreshed'; readonly userId: string; readonly csrfToken: string }
-  | { readonly kind: 'signed-out' };
+  | { readonly kind: 'signed-out'; readonly end: SessionEnd };
+
+/** `chosen`: the user has signed out. Otherwise the session has expired, or was ended elsewhere. */
+export type SessionEnd = 'chosen' | 'found';
 
 const none: Session = { status: 'none', user: null, csrfToken: null };
 
@@ -28,20 +31,25 @@ const maxRefreshMs = 10_000;
 const pollMs = 400;
 
 const authPath = '/v1/web/auth';
+const refreshLock = 'mg-refresh';
 const store = createStore<Session>({ ...none, status: sessionHint });
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('mg-session') : null;
-const endListeners = new Set<() => void>();
+const endListeners = new Set<(end: SessionEnd) => void>();
 
 export const readSession = (): Session => store.get();
 export const useSession = (): Session => useStore(store);
 
 /** Calls the listener when the session ends, here or in another tab. */
-export function onSessionEnd(listener: () => void): () => void {
+export function onSessionEnd(listener: (end: SessionEnd) => void): () => void {
   endListeners.add(listener);
   return () => endListeners.delete(listener);
 }
 
-const readTime = (name: string): number => Number(readKept(name) ?? 0);
+/** Returns 0 for a time that is yet to come: the clock was wrong then. */
+function readTime(name: string): number {
+  const time = Number(readKept(name) ?? 0);
+  return time > Date.now() ? 0 : time;
+}
 
 function tellOthers(notice: Notice): void {
   channel?.postMessage(notice);
@@ -58,15 +66,15 @@ export function beginSession(result: AuthResult): void {
   tellOthers({ kind: 'signed-in', userId: result.user.id, csrfToken: result.csrf_token });
 }
 
-function endHere(): void {
+function endHere(end: SessionEnd): void {
   if (store.get().status === 'none') return;
   store.set(none);
-  for (const listener of endListeners) listener();
+  for (const listener of endListeners) listener(end);
 }
 
-function endEverywhere(): void {
-  tellOthers({ kind: 'signed-out' });
-  endHere();
+function endEverywhere(end: SessionEnd): void {
+  tellOthers({ kind: 'signed-out', end });
+  endHere(end);
 }
 
 /** Replaces what is known of the user, such as after a change of the time zone. */
@@ -80,17 +88,23 @@ export function updateUser(user: WebUser): void {
  * @throws ApiError
  */
 export async function signOut(leave: () => void): Promise<void> {
-  const csrfToken = await readCsrfToken();
-  const headers: HeadersInit = csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
-  const response = await send(`${authPath}/logout`, { method: 'POST', headers });
+  await readCsrfToken();
+  // A refresh that is under way would bring cookies after this call has deleted them.
+  const response = await inLock(refreshLock, async () => {
+    // The refresh of another tab has changed the token.
+    await loadUser();
+    const { csrfToken } = store.get();
+    const headers: HeadersInit = csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
+    return await send(`${authPath}/logout`, { method: 'POST', headers });
+  });
   // The session may have ended meanwhile.
   if (!response.ok && response.status !== 401) throw await readError(response);
   leave();
-  endEverywhere();
+  endEverywhere('chosen');
 }
 
 /** Tells the other tabs that a call has ended all sessions, this one included. */
-export const noteSignedOut = endEverywhere;
+export const noteSignedOut = (): void => endEverywhere('chosen');
 
 async function send(path: string, init: RequestInit = {}): Promise<Response> {
   try {
@@ -121,7 +135,7 @@ async function inLock<T>(name: string, work: () => Promise<T>): Promise<T> {
  * @throws ApiError if the server could not be asked
  */
 export async function refreshSession(sentAtMs = Date.now()): Promise<boolean> {
-  return await inLock('mg-refresh', async () => {
+  return await inLock(refreshLock, async () => {
     if (readTime('refreshed-at') > sentAtMs) return await loadUser();
     if (await hasUnfinishedRefresh()) return true;
     keep('refreshing-at', String(Date.now()));
@@ -129,7 +143,7 @@ export async function refreshSession(sentAtMs = Date.now()): Promise<boolean> {
       // The cookies of the response count even if this page is left while it is on its way.
       const response = await send(`${authPath}/refresh`, { method: 'POST', keepalive: true });
       if (response.status === 401 || response.status === 403) {
-        endEverywhere();
+        endEverywhere('found');
         return false;
       }
       if (!response.ok) throw await readError(response);
@@ -201,7 +215,7 @@ export const started = start();
 
 channel?.addEventListener('message', ({ data }: MessageEvent<Notice>) => {
   const current = store.get();
-  if (data.kind === 'signed-out') endHere();
+  if (data.kind === 'signed-out') endHere(data.end);
   // Another user, or a page that was signed out: everything on it is of the wrong user.
   else if (data.kind === 'signed-in' && current.user?.id !== data.userId) location.reload();
   else if (current.status !== 'none') store.set({ ...current, status: 'active', csrfToken: data.csrfToken });

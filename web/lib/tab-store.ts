@@ -15,20 +15,43 @@ interface TabStoreOptions<Value> {
   readonly revive?: (kept: Value) => Value;
 }
 
-const stores = new Map<string, { readonly key: string; readonly store: Store<unknown> }>();
-
-/** Returns a store that a reload and a new sign-in in this tab do not lose. Nothing of it leaves the tab. */
-export function openTabStore<Value>(options: TabStoreOptions<Value>): Store<Value> {
-  const { name, owner } = options;
-  const key = `mg.${name}.${owner}`;
-  const opened = stores.get(name);
-  if (opened?.key === key) return opened.store as Store<Value>;
-  const store = createTabStore(key, options);
-  stores.set(name, { key, store });
-  return store;
+interface TabStore<Value> {
+  readonly key: string;
+  readonly store: Store<Value>;
+  /** Goes back to the initial value, and deletes what is kept. */
+  readonly forget: () => void;
 }
 
-function createTabStore<Value>(key: string, options: TabStoreOptions<Value>): Store<Value> {
+const prefix = 'mg.';
+const stores = new Map<string, TabStore<unknown>>();
+
+/**
+ * Returns a store that a reload and a new sign-in of the same user in this tab do not lose. Nothing of it leaves the tab.
+ */
+export function openTabStore<Value>(options: TabStoreOptions<Value>): Store<Value> {
+  const { name, owner } = options;
+  const key = `${prefix}${name}.${owner}`;
+  const opened = stores.get(name);
+  if (opened?.key === key) return opened.store as Store<Value>;
+  opened?.forget();
+  const created = createTabStore(key, options);
+  stores.set(name, created);
+  return created.store;
+}
+
+/** Deletes what this tab keeps. @param owner a user whose stores stay; null for none */
+export function forgetTabStores(owner: string | null): void {
+  const stays = (key: string): boolean => owner !== null && key.endsWith(`.${owner}`);
+  for (const { key, forget } of stores.values()) if (!stays(key)) forget();
+  try {
+    for (const key of Object.keys(sessionStorage))
+      if (key.startsWith(prefix) && !stays(key)) sessionStorage.removeItem(key);
+  } catch {
+    // Storage is switched off.
+  }
+}
+
+function createTabStore<Value>(key: string, options: TabStoreOptions<Value>): TabStore<Value> {
   const { name, initial, shrink, revive = (kept) => kept } = options;
   const kept = read(name, key) as Value | null;
   const store = createStore<Value>(kept === null ? initial : revive(kept));
@@ -45,13 +68,19 @@ function createTabStore<Value>(key: string, options: TabStoreOptions<Value>): St
   addEventListener('pagehide', () => {
     if (timer !== undefined) write();
   });
-  return store;
+  const forget = (): void => {
+    store.set(initial);
+    clearTimeout(timer);
+    timer = undefined;
+    tryRemove(key);
+  };
+  return { key, store, forget };
 }
 
 function read(name: string, key: string): unknown {
   try {
     for (const other of Object.keys(sessionStorage))
-      if (other.startsWith(`mg.${name}.`) && other !== key) sessionStorage.removeItem(other);
+      if (other.startsWith(`${prefix}${name}.`) && other !== key) sessionStorage.removeItem(other);
     const text = sessionStorage.getItem(key);
     return text === null ? null : JSON.parse(text);
   } catch {

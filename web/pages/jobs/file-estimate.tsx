@@ -14,10 +14,11 @@ import { Field, Select } from '../../ui/field.tsx';
 import { Money } from '../../ui/money.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { ErrorState, ErrorText, Skeleton } from '../../ui/states.tsx';
+import { showToast } from '../../ui/toast.tsx';
 import { FaultList, listFaults } from './fault-list.tsx';
 import type en from './messages.en.ts';
 import { ModelTable } from './model-table.tsx';
-import type { BatchEndpoint } from './shared/work.ts';
+import type { Batch, BatchEndpoint } from './shared/work.ts';
 
 type Estimate = components['schemas']['FileCostEstimate'];
 
@@ -174,26 +175,48 @@ function readAmount(text: string): number | null {
   return /^\d{1,9}(\.\d{1,9})?$/.test(clean) && Number(clean) > 0 ? Number(clean) : Number.NaN;
 }
 
+type FileUse = Pick<Estimate, 'file_id' | 'endpoint'>;
+
+async function startBatch({ file_id: id, endpoint }: FileUse, maxCost: number | null): Promise<Batch> {
+  return await call(
+    api.POST('/v1/batches', {
+      // The same file is started once, however often the button is pressed, and also if its first response was lost.
+      params: { header: { 'Idempotency-Key': `${id} ${endpoint}` } },
+      body: {
+        input_file_id: id,
+        endpoint,
+        completion_window: '24h',
+        ...(maxCost === null ? {} : { max_cost: maxCost }),
+      },
+    }),
+  );
+}
+
+/** Whether the file was started with another limit. */
+const isConflict = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 'idempotency_conflict';
+
+/** Finds the batch of a file that was started just now. */
+async function findBatch({ file_id: id, endpoint }: FileUse): Promise<Batch | null> {
+  const { data } = await call(api.GET('/v1/batches', { params: { query: { limit: 100 } } }));
+  return data.find((batch) => batch.input_file_id === id && batch.endpoint === endpoint) ?? null;
+}
+
 function Start({ estimate, onClose }: { readonly estimate: Estimate; readonly onClose: () => void }) {
   const t = useMessages<typeof en>();
   const [, navigate] = useLocation();
   const [limit, setLimit] = useState('');
   const [isWrong, setIsWrong] = useState(false);
   const start = useMutation({
-    mutationFn: (maxCost: number | null) => {
-      const { file_id: id, endpoint } = estimate;
-      return call(
-        api.POST('/v1/batches', {
-          // The same file is started once, however often the button is pressed.
-          params: { header: { 'Idempotency-Key': [id, endpoint, maxCost ?? ''].join(' ') } },
-          body: {
-            input_file_id: id,
-            endpoint,
-            completion_window: '24h',
-            ...(maxCost === null ? {} : { max_cost: maxCost }),
-          },
-        }),
-      );
+    mutationFn: async (maxCost: number | null) => {
+      try {
+        return await startBatch(estimate, maxCost);
+      } catch (error) {
+        const started = isConflict(error) ? await findBatch(estimate) : null;
+        if (started === null) throw error;
+        showToast(t('alreadyStarted'), 'error');
+        return started;
+      }
     },
     onSuccess: async (batch) => {
       queryClient.setQueryData(['batch', batch.id], batch);

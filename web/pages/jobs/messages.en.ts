@@ -53,6 +53,7 @@ const messages = {
   maxCostHint: 'The batch stops there. Lines that are left are not run, and can be retried.',
   noLimit: 'no limit',
   maxCostWrong: 'Enter an amount in roubles, such as 50 or 0.5.',
+  alreadyStarted: 'This file had been started already, with the limit that is shown here.',
   start: 'Start the batch',
   otherFile: 'Choose another file',
 } as const satisfies Catalog;

@@ -74,10 +74,14 @@ export class Chat {
   }
 
   #changeAnswer(id: number, changes: Partial<Answer>): void {
-    const turns = this.store
-      .get()
-      .turns.map((turn) => (turn.id === id ? { ...turn, answer: { ...turn.answer, ...changes } } : turn));
-    this.change({ turns });
+    const { turns } = this.store.get();
+    // It was deleted meanwhile, such as by signing out.
+    if (!turns.some((turn) => turn.id === id)) return;
+    this.change({
+      turns: turns.map((turn) =>
+        turn.id === id ? { ...turn, answer: { ...turn.answer, ...changes } } : turn,
+      ),
+    });
   }
 
   #run(model: Model, turns: readonly Turn[]): void {

@@ -1,4 +1,4 @@
-import { Lexer, type Token } from 'marked';
+import { Lexer, type MarkedToken, type Token } from 'marked';
 
 /** A longer text is shown as it is. */
 const maxChars = 200_000;
@@ -20,7 +20,7 @@ export function lexMarkdown(text: string): readonly Token[] | null {
       if (src.length <= maxParagraphChars) lexer.inlineTokens(src, inline);
       else inline.push({ type: 'escape', raw: src, text: src });
     }
-    return tokens;
+    return isTooDeep(tokens) ? null : tokens;
   } catch {
     // The parser gives up on some texts, such as an endless quote. They can still be read.
     return null;
@@ -32,3 +32,12 @@ const hasDeepLine = (text: string): boolean =>
     const marks = /^[\s>*+-]*/.exec(line)![0].replaceAll(/\s/g, '');
     return marks.length > maxDepth && marks.includes('>');
   });
+
+/** Lists become deep by their numbers and by their indents, too. */
+const isTooDeep = (tokens: readonly Token[], depth = 0): boolean =>
+  depth > maxDepth || tokens.some((token) => isTooDeep(listInner(token as MarkedToken), depth + 1));
+
+function listInner(token: MarkedToken): readonly Token[] {
+  if (token.type === 'list') return token.items.flatMap(({ tokens }) => tokens);
+  return 'tokens' in token ? (token.tokens ?? []) : [];
+}
