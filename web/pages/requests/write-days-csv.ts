@@ -1,3 +1,4 @@
+import { writeCsvRow } from '../../../shared/encoding/csv.ts';
 import type { DailyStat } from '../../lib/daily-stats.ts';
 
 const columns = [
@@ -11,12 +12,6 @@ const columns = [
   'cost_request',
 ] as const satisfies readonly (keyof DailyStat)[];
 
-/** Ids of models may contain what CSV gives a meaning. */
-const quote = (value: string | number): string =>
-  typeof value === 'string' && /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);
-
 /** Returns days as CSV, with the names that the API gives them. */
 export const writeDaysCsv = (stats: readonly DailyStat[]): string =>
-  [columns, ...stats.map((stat) => columns.map((name) => stat[name] ?? ''))]
-    .map((cells) => `${cells.map(quote).join(',')}\r\n`)
-    .join('');
+  [columns, ...stats.map((stat) => columns.map((name) => stat[name] ?? null))].map(writeCsvRow).join('');

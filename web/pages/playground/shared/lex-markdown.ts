@@ -7,12 +7,32 @@ const maxParagraphChars = 4_000;
 /** Quotes and lists within each other: each is an element within another. */
 const maxDepth = 24;
 
+/** The parser takes the square of the length for some texts, such as an item with many lines. Prefixes are read first. */
+const firstPrefixChars = 4_000;
+/** How long a prefix may take (ms): many times what ordinary texts take. Twice as much takes four times as long at worst. */
+const patienceMs = (chars: number): number => 60 + chars / 500;
+/** The beginning of a text that takes too long: it is not tried again while the text grows. */
+let slowPrefix: string | null = null;
+
 /**
  * Splits Markdown into tokens, in time that is proportional to its length. Returns null for what should be shown as it
- * is: it is too long, or nested too deeply.
+ * is: it is too long, nested too deeply, or of a form that takes the parser too long.
  */
 export function lexMarkdown(text: string): readonly Token[] | null {
   if (text.length > maxChars || hasDeepLine(text)) return null;
+  if (slowPrefix !== null && text.startsWith(slowPrefix)) return null;
+  for (let size = firstPrefixChars; size < text.length; size *= 2) {
+    const startMs = performance.now();
+    const prefix = text.slice(0, size);
+    lex(prefix);
+    if (performance.now() - startMs < patienceMs(size)) continue;
+    slowPrefix = prefix;
+    return null;
+  }
+  return lex(text);
+}
+
+function lex(text: string): readonly Token[] | null {
   const lexer = new Lexer({ gfm: true, breaks: true });
   try {
     const tokens = lexer.blockTokens(text.replaceAll(/\r\n?/g, '\n'), []);
