@@ -1,12 +1,13 @@
-import type { Html } from '../../../shared/platform/runtime/html.ts';
+import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import type { Description } from '../../description/description.ts';
+import type { SearchEntry } from '../docs-data.ts';
 import { guideNames, type GuideName } from '../guide-names.ts';
 import type { SiteLanguage } from '../languages.ts';
 import { docsTexts } from './docs-texts.ts';
 import { useCatalogModels, type ModelSource } from './example-models.ts';
 import type { GuideSources } from './read-guides.ts';
 import { renderMarkdown, type Rendered } from './render-markdown.ts';
-import { listSearchEntries, type SearchEntry } from './list-search-entries.ts';
+import { listSearchEntries } from './list-search-entries.ts';
 import { renderFrame } from './render-frame.ts';
 import { listChapters, renderReference, type Chapter } from './render-reference.ts';
 
@@ -60,7 +61,10 @@ export class Docs {
     const texts = docsTexts[language];
     const { chapters, guides } = this.#readEdition(language);
     const guide = guides.find((one) => one.name === name);
-    const content = guide?.content ?? renderReference(this.#description, texts);
+    const content =
+      guide === undefined
+        ? renderReference(this.#description, texts)
+        : html`<article class="docs-guide">${guide.content}</article>`;
     return {
       title: guide?.title ?? texts.title,
       content: renderFrame({ guides, chapters, guide: name, content }, texts),

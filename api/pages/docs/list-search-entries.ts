@@ -1,20 +1,11 @@
 import { errorKinds, type ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import type { Description, OperationObject } from '../../description/description.ts';
+import type { SearchEntry } from '../docs-data.ts';
 import type { SiteLanguage } from '../languages.ts';
 import type { DocsTexts } from './docs-texts.ts';
 import type { Guide } from './docs.ts';
 import { listFields, type Field, type Schemas } from './list-fields.ts';
 import type { Chapter } from './render-reference.ts';
-
-/** What can be found in the documentation. */
-export interface SearchEntry {
-  readonly href: string;
-  readonly title: string;
-  /** Where it stands: the chapter or the guide. */
-  readonly place: string;
-  /** What else it is found by. */
-  readonly text: string;
-}
 
 /** Lists operations by path, summary and fields, error codes, and the sections of guides. */
 export function listSearchEntries(

@@ -1,4 +1,5 @@
 import type { OperationObject, ParameterObject } from '../../description/description.ts';
+import { describeTried } from './describe-tried.ts';
 import type { DocsTexts } from './docs-texts.ts';
 import { formatText } from './format-text.ts';
 import { html, type Html } from '../../../shared/platform/runtime/html.ts';
@@ -31,16 +32,13 @@ function describeAccess(path: string, { security }: OperationObject, texts: Docs
   return schemes.includes('webSession') ? texts.needsSessionOrRefresh : texts.needsRefresh;
 }
 
-/**
- * Whether the page can send the request: with a session, without files, and without changing what belongs to the user,
- * such as sessions, for which there are pages.
- */
-export function canBeTried({ method, path, operation }: Entry): boolean {
-  const schemes = operation.security.flatMap((requirement) => Object.keys(requirement));
-  const isForSession = schemes.includes('apiAccount') || (schemes.includes('webSession') && method === 'get');
-  const isPublic = schemes.length === 0 && method === 'get' && path.startsWith('/v1/');
-  const content = operation.requestBody?.content;
-  return (isForSession || isPublic) && (content === undefined || json in content);
+/** A button that sends the request. It works only with scripts, and is shown only then. */
+function renderTry(entry: Entry, texts: DocsTexts): Html | null {
+  const tried = describeTried(entry);
+  if (tried === null) return null;
+  return html`<button type="button" class="docs-button try" data-try="${JSON.stringify(tried)}">
+    ${texts.tryIt}
+  </button>`;
 }
 
 export function renderOperation(entry: Entry, serverUrl: string, schemas: Schemas, texts: DocsTexts): Html {
@@ -52,13 +50,7 @@ export function renderOperation(entry: Entry, serverUrl: string, schemas: Schema
       <h3><a href="#${operationId}">${summary}</a></h3>
       <p class="address">${renderMethod(method)} <code>${path}</code></p>
       <p class="access">${describeAccess(path, operation, texts)}</p>
-      ${
-        canBeTried(entry)
-          ? html`<button type="button" class="docs-button try" data-try="${operationId}">
-              ${texts.tryIt}
-            </button>`
-          : null
-      }
+      ${renderTry(entry, texts)}
     </header>
     <div class="columns">
       <div class="docs-text">

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { parse } from 'acorn';
 import test from 'ava';
 import { describeApi } from '../../../../../api/description/describe-api.ts';
+import { usesCookies } from '../../../../../api/pages/docs/samples/call.ts';
 import { listRequests, writeSamples } from '../../../../../api/pages/docs/render-examples.ts';
 import {
   jsNotation,

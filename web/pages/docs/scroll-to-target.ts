@@ -1,0 +1,11 @@
+/** Shows the element that the address names, otherwise the heading, and moves the focus there. */
+export function scrollToTarget(root: HTMLElement): void {
+  const id = decodeURIComponent(location.hash.slice(1));
+  const target = id === '' ? null : root.querySelector<HTMLElement>(`#${CSS.escape(id)}`);
+  const focused = target ?? root.querySelector<HTMLElement>('h1');
+  if (focused === null) return;
+  focused.tabIndex = -1;
+  focused.focus({ preventScroll: true });
+  if (target === null) scrollTo(0, 0);
+  else target.scrollIntoView();
+}
