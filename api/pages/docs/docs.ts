@@ -1,4 +1,4 @@
-import { html, type Html } from '../../../shared/platform/runtime/html.ts';
+import { html, Html } from '../../../shared/platform/runtime/html.ts';
 import type { Description } from '../../description/description.ts';
 import type { SearchEntry } from '../docs-data.ts';
 import { guideNames, type GuideName } from '../guide-names.ts';
@@ -67,7 +67,7 @@ export class Docs {
         : html`<article class="docs-guide">${guide.content}</article>`;
     return {
       title: guide?.title ?? texts.title,
-      content: renderFrame({ guides, chapters, guide: name, content }, texts),
+      content: compact(renderFrame({ guides, chapters, guide: name, content }, texts)),
     };
   }
 
@@ -86,4 +86,10 @@ export class Docs {
     }
     return edition;
   }
+}
+
+/** Drops the indentation of templates, which is half of a page, outside of code. */
+function compact({ text }: Html): Html {
+  const parts = text.split(/(<pre[ >].*?<\/pre>)/s);
+  return new Html(parts.map((part, i) => (i % 2 === 1 ? part : part.replaceAll(/\s*\n\s*/g, '\n'))).join(''));
 }

@@ -73,7 +73,7 @@ export function renderOverview({ info, servers, paths }: Description, texts: Doc
           ${formatText(words.what)}
           <p>${words.generated} <a href="/v1/openapi.json">openapi.json</a>.</p>
         </div>
-        <div class="examples">${renderCode('Base URL', html`${serverUrl}/v1`, texts)}</div>
+        <div class="examples">${renderCode(texts.baseUrl, `${serverUrl}/v1`, texts)}</div>
       </div>
     </section>
     <section id="first-chat" class="chapter">

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../lib/messages.ts';
 
 const messages = {
-  search: 'Search the documentation',
+  search: 'Search the docs',
   found: { one: '{count} result', other: '{count} results' },
   tryIt: 'Try it: {title}',
   paid: 'This request is sent for real. It is charged to {account}, as with its key.',
