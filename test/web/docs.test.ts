@@ -57,7 +57,7 @@ withBrowser(
     t.is(await current.getAttribute('href'), '/docs#createEmbedding');
 
     await page.keyboard.press('/');
-    await page.keyboard.type('reasoning_effort');
+    await page.keyboard.type('stream_options');
     await page.getByRole('option').first().waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL('**/docs#createChatCompletion');

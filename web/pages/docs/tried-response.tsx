@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { refreshAccounts } from '../../lib/accounts.ts';
-import { ApiError } from '../../lib/api-error.ts';
+import { ApiError, describeError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
-import { useMessages } from '../../lib/language.tsx';
-import { ErrorText } from '../../ui/states.tsx';
+import { useLanguage, useMessages } from '../../lib/language.tsx';
 import type en from './messages.en.ts';
 import { sendTried, type ResponseEnd, type ResponseHead } from './send-tried.ts';
 
@@ -19,6 +18,7 @@ export function TriedResponse({
 }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
+  const language = useLanguage();
   const shown = useRef<HTMLElement>(null);
   const [head, setHead] = useState<ResponseHead | null>(null);
   const [end, setEnd] = useState<ResponseEnd | null>(null);
@@ -40,6 +40,10 @@ export function TriedResponse({
   }, [request]);
   const time = (milliseconds: number): string => format.seconds(milliseconds / 1_000);
   const status = head?.status ?? 0;
+  const describeFailure = (): string => {
+    if (error instanceof ApiError) return describeError(error, language);
+    return t(request.signal.aborted ? 'stopped' : 'broken');
+  };
   return (
     <section class="docs-response" aria-label={t('response')}>
       <p role="status" class="docs-status">
@@ -50,8 +54,8 @@ export function TriedResponse({
           </>
         )}
         {end !== null && <span>{t('total', { time: time(end.milliseconds) })}</span>}
+        {error !== null && <span>{describeFailure()}</span>}
       </p>
-      {error !== null && <Failure error={error} isSent={head !== null} />}
       <figure class="code-block wrapped">
         <figcaption>
           <span>{t('response')}</span>
@@ -77,13 +81,6 @@ export function TriedResponse({
       )}
     </section>
   );
-}
-
-function Failure({ error, isSent }: { readonly error: unknown; readonly isSent: boolean }) {
-  const t = useMessages<typeof en>();
-  if (error instanceof ApiError) return <ErrorText error={error} />;
-  const isStopped = error instanceof DOMException && error.name === 'AbortError';
-  return <p class="soft">{t(isStopped || !isSent ? 'stopped' : 'broken')}</p>;
 }
 
 /** JSON comes in one line; a person reads it in many. Anything else stays as it is. */

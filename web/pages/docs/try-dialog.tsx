@@ -54,19 +54,18 @@ function SignInFirst() {
 function Consequence({ operation }: { readonly operation: TriedOperation }) {
   const t = useMessages<typeof en>();
   const { accounts, selected } = useAccounts();
-  if (!operation.needsSession) return <p class="soft">{t('realPublic')}</p>;
-  if (selected !== null)
+  const { needsSession, isPaid } = operation;
+  const describe = () => {
+    if (!needsSession) return t('realPublic');
+    if (selected !== null) return t(isPaid ? 'paid' : 'real', { account: selected.label });
+    if (accounts === null) return null;
     return (
-      <p class={operation.isPaid ? 'docs-paid' : 'soft'}>
-        {t(operation.isPaid ? 'paid' : 'real', { account: selected.label })}
-      </p>
+      <>
+        {t('noAccount')} <SiteLink href="/keys">{t('createAccount')}</SiteLink>
+      </>
     );
-  return (
-    <p class="soft">
-      {accounts === null ? ' ' : t('noAccount')}{' '}
-      {accounts !== null && <SiteLink href="/keys">{t('createAccount')}</SiteLink>}
-    </p>
-  );
+  };
+  return <p class={`docs-consequence ${isPaid ? 'paid' : ''}`}>{describe()}</p>;
 }
 
 const writeBody = (body: unknown): string => JSON.stringify(body, null, 2);
