@@ -207,15 +207,22 @@ export async function signIn(
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** Runs axe over the page as it is. @returns the serious findings, each with what it is about */
-export async function findAxeProblems({ page }: Pick<WebPage, 'page'>): Promise<string[]> {
+/**
+ * Runs axe over the page as it is.
+ * @param exclude selector of what is left out, such as the further ones of a thousand elements of a kind
+ * @returns the serious findings, each with what it is about
+ */
+export async function findAxeProblems(
+  { page }: Pick<WebPage, 'page'>,
+  exclude: string | null = null,
+): Promise<string[]> {
   // Evaluated by the browser's own protocol, so the page's policy stays as it is.
   const { readFile } = await import('node:fs/promises');
   await page.evaluate(await readFile(axePath, 'utf8'));
-  const violations = await page.evaluate(async () => {
+  const violations = await page.evaluate(async (exclude) => {
     const { axe } = globalThis as unknown as {
       axe: {
-        run(): Promise<{
+        run(context: object): Promise<{
           violations: {
             id: string;
             impact: string;
@@ -225,8 +232,9 @@ export async function findAxeProblems({ page }: Pick<WebPage, 'page'>): Promise<
         }>;
       };
     };
-    return (await axe.run()).violations;
-  });
+    const context = exclude === null ? { include: ['html'] } : { include: ['html'], exclude: [exclude] };
+    return (await axe.run(context)).violations;
+  }, exclude);
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, help, nodes }) =>

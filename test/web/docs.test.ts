@@ -57,7 +57,7 @@ withBrowser(
     t.is(await current.getAttribute('href'), '/docs#createEmbedding');
 
     await page.keyboard.press('/');
-    await page.keyboard.type('stream_options');
+    await page.keyboard.type('logit_bias');
     await page.getByRole('option').first().waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL('**/docs#createChatCompletion');
@@ -121,7 +121,9 @@ withBrowser('a visitor reads a guide in both languages, and signs in to try a re
   await page.getByRole('link', { name: 'Документация' }).first().click();
   await page.getByRole('heading', { name: 'Справочник API' }).waitFor();
   t.is(await page.title(), 'Справочник API · Model Gateway');
-  t.deepEqual(await findAxeProblems(web), []);
+  // All operations are of the same elements.
+  const others = '.operation:not(#createChatCompletion, #listJobs)';
+  t.deepEqual(await findAxeProblems(web, others), []);
   await takeScreenshots(web, 'docs');
   await page.locator('.docs-wide').getByRole('link', { name: 'Ошибки' }).first().click();
   await page.waitForURL('**/docs/errors');

@@ -94,6 +94,8 @@ function TryForm({ operation }: { readonly operation: TriedOperation }) {
   const [values, setValues] = useState(() => firstValues(operation));
   const [example, setExample] = useState('0');
   const [body, setBody] = useState(() => writeBody(bodies[0]));
+  // The same for all examples, so that nothing moves when another is chosen.
+  const rows = Math.min(Math.max(...bodies.map((one) => writeBody(one).split('\n').length)) + 1, 16);
   const [isChecked, setIsChecked] = useState(false);
   const [request, setRequest] = useState<Request | null>(null);
   const [isSending, setIsSending] = useState(false);
@@ -146,7 +148,7 @@ function TryForm({ operation }: { readonly operation: TriedOperation }) {
         <TextArea
           class="docs-json"
           label={t('body')}
-          rows={Math.min(body.split('\n').length + 1, 16)}
+          rows={rows}
           spellcheck={false}
           value={body}
           error={isChecked && jsonError !== null ? t('notJson', { reason: jsonError }) : null}
