@@ -110,7 +110,7 @@ withBrowser('a chat is sent from the reference with the session, and streams', a
   await dialog.locator('pre').getByText('data: [DONE]').waitFor();
   t.regex(await dialog.locator('pre').innerText(), /^data: \{.*chat\.completion\.chunk/);
   t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
-  await takeScreenshots(web, 'docs-try');
+  await takeScreenshots(web, 'docs-try', false);
 });
 
 withBrowser('a visitor reads a guide in both languages, and signs in to try a request', async (t) => {
@@ -124,7 +124,7 @@ withBrowser('a visitor reads a guide in both languages, and signs in to try a re
   // All operations are of the same elements.
   const others = '.operation:not(#createChatCompletion, #listJobs)';
   t.deepEqual(await findAxeProblems(web, others), []);
-  await takeScreenshots(web, 'docs');
+  await takeScreenshots(web, 'docs', false);
   await page.locator('.docs-wide').getByRole('link', { name: 'Ошибки' }).first().click();
   await page.waitForURL('**/docs/errors');
   await page.locator('h1:focus').waitFor();

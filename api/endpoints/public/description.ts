@@ -3,7 +3,6 @@ import { describeApi } from '../../description/describe-api.ts';
 import { defineEndpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { PreparedBody } from '../../http/responses/prepared-body.ts';
-import type { Services } from '../../services.ts';
 import { servePrepared } from '../../responses/send-prepared.ts';
 
 /** The description changes only with the program version, but a new version should be visible soon. */

@@ -90,6 +90,19 @@ export class Docs {
 
 /** Drops the indentation of templates, which is half of a page, outside of code. */
 function compact({ text }: Html): Html {
-  const parts = text.split(/(<pre[ >].*?<\/pre>)/s);
-  return new Html(parts.map((part, i) => (i % 2 === 1 ? part : part.replaceAll(/\s*\n\s*/g, '\n'))).join(''));
+  const trim = (part: string): string =>
+    part
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .join('\n');
+  return new Html(
+    text
+      .split('</pre>')
+      .map((part) => {
+        const [before, ...code] = part.split('<pre');
+        return [trim(before!), ...code].join('<pre');
+      })
+      .join('</pre>'),
+  );
 }

@@ -12,7 +12,7 @@ export const codeLanguageNames: Readonly<Record<CodeLanguage, string>> = {
 };
 
 /** The same request in several languages, of which one is shown. */
-export type Samples = Readonly<Partial<Record<CodeLanguage, Html | string>>>;
+export type Samples = Readonly<Partial<Record<CodeLanguage, string>>>;
 
 const renderPre = (className: string, title: string, code: Html | string | readonly Html[]): Html =>
   html`<pre class="${className}" tabindex="0" role="region" aria-label="${title}"><code>${code}</code></pre>`;

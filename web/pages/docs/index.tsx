@@ -1,4 +1,6 @@
 import './docs.css';
+import './reference.css';
+import './search-and-try.css';
 import { createPortal } from 'preact/compat';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';

@@ -2,6 +2,7 @@ import type { Catalog } from '../../lib/messages.ts';
 
 const messages = {
   search: 'Search the docs',
+  searchShort: 'Search',
   found: { one: '{count} result', other: '{count} results' },
   tryIt: 'Try it: {title}',
   paid: 'This request is sent for real. It is charged to {account}, as with its key.',

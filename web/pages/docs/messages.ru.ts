@@ -3,6 +3,7 @@ import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
   search: 'Поиск по документации',
+  searchShort: 'Поиск',
   found: {
     one: '{count} результат',
     few: '{count} результата',

@@ -59,7 +59,7 @@ export function DocsSearch({ navigate }: { readonly navigate: (href: string) => 
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
         aria-activedescendant={isShown && found.length > 0 ? `${id}-${active}` : undefined}
-        placeholder={t('search')}
+        placeholder={t('searchShort')}
         maxLength={100}
         value={query}
         onFocus={() => {

@@ -72,8 +72,9 @@ export async function sendTried(
 
 async function readText(response: Response, onText: (text: string) => void): Promise<boolean> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (reader === undefined) return false;
   let left = maxShownChars;
-  while (reader !== undefined) {
+  for (;;) {
     const { done, value } = await reader.read();
     if (done) return false;
     onText(value.slice(0, left));
@@ -83,5 +84,4 @@ async function readText(response: Response, onText: (text: string) => void): Pro
       return true;
     }
   }
-  return false;
 }

@@ -28,7 +28,7 @@ test('examples for Node are modules that parse, and use no key but that of the e
       t.true(isForSession, name);
       continue;
     }
-    const code = String(samples.node);
+    const code = samples.node;
     t.notThrows(() => parse(code, { ecmaVersion: 'latest', sourceType: 'module' }), `${name}\n${code}`);
     t.regex(code, /https:\/\/gateway\.test\//, name);
     t.notRegex(code, /mg-\w/, name);
@@ -51,7 +51,7 @@ test('examples for Python compile', (t) => {
     return;
   }
   const programs = all.flatMap(({ name, samples }) =>
-    samples.python === undefined ? [] : [[name, String(samples.python)]],
+    samples.python === undefined ? [] : [[name, samples.python]],
   );
   t.true(programs.length > 60);
   const script = 'import json, sys\nfor name, code in json.load(sys.stdin): compile(code, name, "exec")';
