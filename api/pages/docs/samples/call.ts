@@ -50,11 +50,17 @@ export const setsCookies = ({ responses }: OperationObject): boolean =>
 export const usesCookies = (operation: OperationObject): boolean =>
   setsCookies(operation) || listSchemes(operation).some((name) => name.startsWith('web'));
 
-/** Lists the headers that a call must have, and `Prefer` for a job, without the token. */
-export function listHeaders({ operation, respondsAsync = false }: Call): [name: string, value: string][] {
+/** Lists the headers that a call must have for its kind of response, without the token. */
+export function listHeaders({
+  operation,
+  contentType,
+  respondsAsync = false,
+}: Call): [name: string, value: string][] {
   const required = (operation.parameters ?? []).filter((one) => one.in === 'header' && one.required);
   return [
     ...(respondsAsync ? [['Prefer', 'respond-async'] as [string, string]] : []),
+    // Where JSON is the usual form.
+    ...(contentType === 'text/csv' ? [['Accept', contentType] as [string, string]] : []),
     ...required.map(({ name, example }): [string, string] => [name, String(example)]),
   ];
 }
