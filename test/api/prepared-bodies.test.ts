@@ -82,10 +82,8 @@ for (const path of large) {
   test(`${path} is compressed on request, with its own ETag`, async (t) => {
     const plain = await get(path);
     t.is(plain.headers['content-encoding'], undefined);
-    t.regex(
-      String(plain.headers['vary']),
-      path === '/docs' ? /^cookie, accept-language, accept-encoding$/ : /^accept-encoding$/,
-    );
+    const vary = path === '/docs' ? 'cookie, accept-language, accept-encoding' : 'accept-encoding';
+    t.is(plain.headers['vary'], vary);
     for (const [accept, coding] of [
       ['gzip, deflate, br', 'br'],
       ['gzip;q=1.0, br;q=0', 'gzip'],
@@ -93,7 +91,7 @@ for (const path of large) {
     ] as const) {
       const response = await get(path, { 'accept-encoding': accept });
       t.is(response.headers['content-encoding'], coding, accept);
-      t.is(response.headers['vary'], 'accept-encoding');
+      t.is(response.headers['vary'], vary);
       t.regex(String(response.headers['etag']), etagPattern);
       t.not(response.headers['etag'], plain.headers['etag']);
       t.true(response.bytes.length < plain.bytes.length / 2);

@@ -103,7 +103,7 @@ withBrowser('a chat is sent from the reference with the session, and streams', a
   await dialog.getByText('It is charged to').waitFor();
   await dialog.getByLabel('Body (JSON)').fill('{"model": ');
   await dialog.getByRole('button', { name: 'Send' }).click();
-  await dialog.getByText('This is not JSON').waitFor();
+  await dialog.getByText('Not JSON').waitFor();
   await dialog.getByLabel('Example').selectOption('Response as a stream');
   await dialog.getByRole('button', { name: 'Send' }).click();
   await dialog.getByText('Status 200').waitFor();

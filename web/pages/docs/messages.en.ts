@@ -16,7 +16,7 @@ const messages = {
   example_0: 'Response at once',
   example_1: 'Response as a stream',
   missing: 'This is needed.',
-  notJson: 'This is not JSON: {reason}',
+  notJson: 'Not JSON: {reason}',
   send: 'Send',
   stop: 'Stop',
   response: 'Response',

@@ -22,7 +22,7 @@ const messages: TranslationOf<typeof en> = {
   example_0: 'Ответ целиком',
   example_1: 'Ответ потоком',
   missing: 'Заполните это поле.',
-  notJson: 'Это не JSON: {reason}',
+  notJson: 'Не JSON: {reason}',
   send: 'Отправить',
   stop: 'Остановить',
   response: 'Ответ',

@@ -19,6 +19,7 @@ export function TriedResponse({
   const t = useMessages<typeof en>();
   const format = useFormat();
   const language = useLanguage();
+  const section = useRef<HTMLElement>(null);
   const shown = useRef<HTMLElement>(null);
   const [head, setHead] = useState<ResponseHead | null>(null);
   const [end, setEnd] = useState<ResponseEnd | null>(null);
@@ -28,6 +29,7 @@ export function TriedResponse({
     setEnd(null);
     setError(null);
     shown.current!.replaceChildren();
+    section.current!.scrollIntoView({ block: 'nearest' });
     // The text is added to the page piece by piece: rendering all of it again for each would take ever longer.
     const add = (text: string): void => shown.current?.append(text);
     sendTried(request, setHead, add)
@@ -45,7 +47,7 @@ export function TriedResponse({
     return t(request.signal.aborted ? 'stopped' : 'broken');
   };
   return (
-    <section class="docs-response" aria-label={t('response')}>
+    <section ref={section} class="docs-response" aria-label={t('response')}>
       <p role="status" class="docs-status">
         {head !== null && (
           <>

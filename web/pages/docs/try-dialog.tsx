@@ -95,7 +95,7 @@ function TryForm({ operation }: { readonly operation: TriedOperation }) {
   const [example, setExample] = useState('0');
   const [body, setBody] = useState(() => writeBody(bodies[0]));
   // The same for all examples, so that nothing moves when another is chosen.
-  const rows = Math.min(Math.max(...bodies.map((one) => writeBody(one).split('\n').length)) + 1, 16);
+  const rows = Math.min(Math.max(...bodies.map((one) => writeBody(one).split('\n').length)), 14);
   const [isChecked, setIsChecked] = useState(false);
   const [request, setRequest] = useState<Request | null>(null);
   const [isSending, setIsSending] = useState(false);
