@@ -207,22 +207,15 @@ export async function signIn(
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/**
- * Runs axe over the page as it is.
- * @param exclude selector of what is left out, such as the further ones of a thousand elements of a kind
- * @returns the serious findings, each with what it is about
- */
-export async function findAxeProblems(
-  { page }: Pick<WebPage, 'page'>,
-  exclude: string | null = null,
-): Promise<string[]> {
+/** Runs axe over the page as it is. @returns the serious findings, each with what it is about */
+export async function findAxeProblems({ page }: Pick<WebPage, 'page'>): Promise<string[]> {
   // Evaluated by the browser's own protocol, so the page's policy stays as it is.
   const { readFile } = await import('node:fs/promises');
   await page.evaluate(await readFile(axePath, 'utf8'));
-  const violations = await page.evaluate(async (exclude) => {
+  const violations = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: {
-        run(context: object): Promise<{
+        run(): Promise<{
           violations: {
             id: string;
             impact: string;
@@ -232,9 +225,8 @@ export async function findAxeProblems(
         }>;
       };
     };
-    const context = exclude === null ? { include: ['html'] } : { include: ['html'], exclude: [exclude] };
-    return (await axe.run(context)).violations;
-  }, exclude);
+    return (await axe.run()).violations;
+  });
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, help, nodes }) =>

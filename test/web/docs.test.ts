@@ -46,9 +46,13 @@ withBrowser(
   async (t) => {
     const web = await useWebPage(t, browser, stack);
     const { page } = web;
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(new URL(request.url()).pathname));
     await web.open('/docs#createEmbedding');
     await page.getByRole('combobox', { name: 'Search the docs' }).waitFor();
     await page.waitForLoadState('networkidle');
+    // What came with the HTML is not loaded again.
+    t.is(requests.filter((path) => path === '/docs').length, 1);
     t.true(web.findings.scriptBytes > 10_000 && web.findings.scriptBytes < maxScriptBytes);
     t.log(`${web.findings.scriptBytes} bytes of script`);
     const top = async (id: string): Promise<number> => (await page.locator(`#${id}`).boundingBox())!.y;
@@ -121,9 +125,12 @@ withBrowser('a visitor reads a guide in both languages, and signs in to try a re
   await page.getByRole('link', { name: 'Документация' }).first().click();
   await page.getByRole('heading', { name: 'Справочник API' }).waitFor();
   t.is(await page.title(), 'Справочник API · Model Gateway');
-  // All operations are of the same elements.
-  const others = '.operation:not(#createChatCompletion, #listJobs)';
-  t.deepEqual(await findAxeProblems(web, others), []);
+  // All operations are of the same elements, and axe takes half a minute for all of them.
+  await page.evaluate(`
+    for (const operation of document.querySelectorAll('.operation:not(#createChatCompletion, #getProfile)'))
+      operation.remove();
+  `);
+  t.deepEqual(await findAxeProblems(web), []);
   await takeScreenshots(web, 'docs', false);
   await page.locator('.docs-wide').getByRole('link', { name: 'Ошибки' }).first().click();
   await page.waitForURL('**/docs/errors');

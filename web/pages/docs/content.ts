@@ -14,15 +14,14 @@ const keyOf = (path: string, language: string): string => `${language} ${path}`;
 const titleOf = (element: HTMLElement): string =>
   element.querySelector('h1')?.firstChild?.textContent?.trim() ?? '';
 
-const served = readServedContent();
-if (served !== null) {
-  const { element, path, language } = served;
-  kept.set(keyOf(path, language), { element, title: titleOf(element) });
-}
-
 /** Returns a page that was loaded before, or that came with the HTML. */
-export const readContent = (path: string, language: string): DocsContent | null =>
-  kept.get(keyOf(path, language)) ?? null;
+export function readContent(path: string, language: string): DocsContent | null {
+  const key = keyOf(path, language);
+  const served = readServedContent();
+  if (served !== null && !kept.has(key) && keyOf(served.path, served.language) === key)
+    kept.set(key, { element: served.element, title: titleOf(served.element) });
+  return kept.get(key) ?? null;
+}
 
 /** Loads the page from its own address. @throws ApiError */
 export async function loadContent(path: string, language: string, signal: AbortSignal): Promise<DocsContent> {
