@@ -15,7 +15,7 @@ export const codeLanguageNames: Readonly<Record<CodeLanguage, string>> = {
 export type Samples = Readonly<Partial<Record<CodeLanguage, string>>>;
 
 const renderPre = (className: string, title: string, code: Html | string | readonly Html[]): Html =>
-  html`<pre class="${className}" tabindex="0" role="region" aria-label="${title}"><code>${code}</code></pre>`;
+  html`<pre class="${className}" tabindex="0" role="group" aria-label="${title}"><code>${code}</code></pre>`;
 
 /** A button that works only with scripts, and is shown only then. */
 const renderCopy = (texts: DocsTexts): Html =>

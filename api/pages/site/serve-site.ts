@@ -147,7 +147,7 @@ class SitePages {
     // The public URL is known once the server listens.
     const { publicUrl, brand } = this.#services;
     const content = page.name === 'docs' ? this.#readDocs().readPage(path, language) : null;
-    const key = [page.name, content?.title ?? '', language, theme, session].join(' ');
+    const key = [page.name, content === null ? '' : path, language, theme, session].join(' ');
     return this.#bodies.get([publicUrl], key, () => {
       const files = this.#build.listFiles(page.name, language);
       const text = renderShell({

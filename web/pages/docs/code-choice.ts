@@ -1,4 +1,5 @@
 import { keep, readKept } from '../../lib/kept.ts';
+import { findTarget } from './scroll-to-target.ts';
 
 const name = 'code';
 
@@ -9,7 +10,11 @@ const listRadios = (root: HTMLElement): HTMLInputElement[] => [
 /** Shows examples in the language that was chosen before. */
 export function restoreChoice(root: HTMLElement): void {
   const radio = listRadios(root).find(({ value }) => value === readKept(name));
-  if (radio !== undefined) radio.checked = true;
+  if (radio !== undefined && !radio.checked) {
+    radio.checked = true;
+    // Examples in another language have another length.
+    findTarget(root)?.scrollIntoView();
+  }
   markChosen(root);
 }
 

@@ -62,7 +62,7 @@ export function TriedResponse({
         <figcaption>
           <span>{t('response')}</span>
         </figcaption>
-        <pre tabIndex={0} role="region" aria-label={t('response')}>
+        <pre tabIndex={0} role="group" aria-label={t('response')}>
           <code ref={shown} />
         </pre>
       </figure>
