@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { parse } from 'acorn';
 import test from 'ava';
 import { describeApi } from '../../../../../api/description/describe-api.ts';
+import { guideNames } from '../../../../../api/pages/guide-names.ts';
 import { usesCookies } from '../../../../../api/pages/docs/samples/call.ts';
 import { listRequests, writeSamples } from '../../../../../api/pages/docs/render-examples.ts';
 import {
@@ -9,6 +11,18 @@ import {
   pythonNotation,
   writeLiteral,
 } from '../../../../../api/pages/docs/samples/write-literal.ts';
+
+/** The blocks of code in a language of all guides. */
+const listGuideCode = (language: string): [name: string, code: string][] =>
+  ['en', 'ru'].flatMap((folder) =>
+    guideNames.flatMap((name) => {
+      const text = readFileSync(`docs/guides/${folder}/${name}.md`, 'utf8');
+      const blocks = text.split('```').filter((_, i) => i % 2 === 1);
+      return blocks
+        .filter((block) => block.startsWith(`${language}\n`))
+        .map((block): [string, string] => [`${folder}/${name}`, block.slice(language.length)]);
+    }),
+  );
 
 const { paths } = describeApi('https://gateway.test');
 
@@ -33,6 +47,8 @@ test('examples for Node are modules that parse, and use no key but that of the e
     t.regex(code, /https:\/\/gateway\.test\//, name);
     t.notRegex(code, /mg-\w/, name);
   }
+  for (const [name, code] of listGuideCode('js'))
+    t.notThrows(() => parse(code, { ecmaVersion: 'latest', sourceType: 'module' }), `${name}\n${code}`);
 });
 
 /** Machines without Python only check the others. */
@@ -50,9 +66,10 @@ test('examples for Python compile', (t) => {
     t.pass();
     return;
   }
-  const programs = all.flatMap(({ name, samples }) =>
-    samples.python === undefined ? [] : [[name, samples.python]],
-  );
+  const programs = [
+    ...listGuideCode('python'),
+    ...all.flatMap(({ name, samples }) => (samples.python === undefined ? [] : [[name, samples.python]])),
+  ];
   t.true(programs.length > 60);
   const script = 'import json, sys\nfor name, code in json.load(sys.stdin): compile(code, name, "exec")';
   t.notThrows(() => execFileSync('python3', ['-c', script], { input: JSON.stringify(programs) }));
