@@ -94,6 +94,6 @@ const abridgeFor =
   (_key: string, value: unknown): unknown => {
     const isLong = Array.isArray(value) && value.length > 2 * shownNumbers && typeof value[0] === 'number';
     if (!isLong) return value;
-    const rest = `… ${value.length - shownNumbers} ${texts.moreNumbers}`;
+    const rest = texts.moreNumbers.replace('{count}', String(value.length - shownNumbers));
     return [...(value as unknown[]).slice(0, shownNumbers), rest];
   };
