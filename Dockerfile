@@ -22,6 +22,8 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/catalog.yaml ./
+# The pages under /docs.
+COPY --from=build /app/docs/guides ./docs/guides
 # This user comes with the base image. The process writes nothing to the container's disk.
 USER node
 EXPOSE 8080

@@ -6,7 +6,7 @@ import type { Operation } from '../shared/contract/operation.ts';
 import type { operations, OperationId } from './contract/operations.ts';
 import { createStack, type Endpoint } from './endpoint.ts';
 import { createChatCompletion } from './endpoints/chat/chat.ts';
-import { getDescription, getDocs } from './endpoints/public/description.ts';
+import { getDescription } from './endpoints/public/description.ts';
 import { createEmbedding } from './endpoints/embeddings/embeddings.ts';
 import { getLogsSummary, getModelsHistory, getModelsStatus } from './endpoints/public/request-stats.ts';
 import { createFile } from './endpoints/files/create-file.ts';
@@ -157,7 +157,6 @@ export const endpoints: { readonly [Id in OperationId]: Endpoint<(typeof operati
   getDemand,
   ...adminEndpoints,
   getDescription,
-  getDocs,
 };
 
 /** An operation and the middleware that serves it, as one function. */

@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { App } from './frame/app.tsx';
 import { loadLanguage, readDocumentLanguage } from './lib/language.tsx';
 import { findPage, loadPage } from './lib/pages.ts';
+import { takeServedContent } from './lib/served-content.ts';
 
 /** The files of the first page are already on their way: the server names them in the HTML. */
 async function start(): Promise<void> {
@@ -11,7 +12,9 @@ async function start(): Promise<void> {
     loadPage(findPage(location.pathname).name, language),
     loadLanguage(language),
   ]);
-  render(<App first={first} />, document.querySelector('#app')!);
+  const root = document.querySelector('#app')!;
+  takeServedContent(root);
+  render(<App first={first} />, root);
 }
 
 await start();

@@ -34,7 +34,6 @@ import {
 import { getModel, getModelsHistory, getModelsStatus, listModels } from '../../shared/contract/models.ts';
 import {
   getDescription,
-  getDocs,
   getHealth,
   getLogsSummary,
   getWebConfig,
@@ -145,7 +144,6 @@ export const operations = {
   getDemand,
   ...adminOperations,
   getDescription,
-  getDocs,
 } as const;
 
 export type OperationId = keyof typeof operations;

@@ -96,22 +96,6 @@ export const getDescription = defineOperation({
   },
 });
 
-export const getDocs = defineOperation({
-  operationId: 'getDocs',
-  tag: 'System',
-  summary: 'Get the API reference',
-  description: 'Returns the OpenAPI description as an HTML page.',
-  method: 'get',
-  path: '/docs',
-  atRoot: true,
-  auth: 'none',
-  hasETag: true,
-  response: Type.String({ description: 'A page without scripts and external resources.' }),
-  responseType: 'text/html',
-  errors: [],
-  example: { response: '<!doctype html>\n<html lang="en">…</html>\n' },
-});
-
 export const LogsSummary = Type.Object(
   {
     version: Type.String({ description: 'The version of the API.' }),

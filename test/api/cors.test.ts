@@ -199,7 +199,7 @@ test('if the configured origin is *, any page may call the API, but without cook
 
 test('without configured origins, OPTIONS returns only the methods of a path', async (t) => {
   const url = await startApiWith(t, null);
-  const allowed = { '/v1/chat/completions': 'POST', '/v1/models': 'HEAD, GET', '/docs': 'HEAD, GET' };
+  const allowed = { '/v1/chat/completions': 'POST', '/v1/models': 'HEAD, GET', '/v1/servers': 'HEAD, GET' };
   for (const [path, methods] of Object.entries(allowed)) {
     const response = await preflight(`${url}${path}`, origin);
     t.true(response.ok);

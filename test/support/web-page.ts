@@ -244,10 +244,14 @@ export async function findAxeProblems({ page }: Pick<WebPage, 'page'>): Promise<
 
 const screenshotFolder = join(process.cwd(), '.cache', 'screenshots');
 
-/** Writes pictures of the page in both themes and at both widths to `.cache/screenshots`, if SCREENSHOTS is set. */
+/**
+ * Writes pictures of the page in both themes and at both widths to `.cache/screenshots`, if SCREENSHOTS is set.
+ * @param fullPage false for a page of a hundred screens: only what is seen
+ */
 export async function takeScreenshots(
   { page, findings }: Pick<WebPage, 'page' | 'findings'>,
   name: string,
+  fullPage = true,
 ): Promise<void> {
   if (process.env['SCREENSHOTS'] === undefined) return;
   findings.problems.push(...(await readShifts(page)));
@@ -258,7 +262,7 @@ export async function takeScreenshots(
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     for (const [size, viewport] of Object.entries(sizes)) {
       await page.setViewportSize(viewport);
-      await page.screenshot({ path: join(screenshotFolder, `${name}-${size}-${theme}.png`), fullPage: true });
+      await page.screenshot({ path: join(screenshotFolder, `${name}-${size}-${theme}.png`), fullPage });
     }
   }
   if (before !== null) await page.setViewportSize(before);

@@ -11,6 +11,7 @@ const forUsers = [
 const forAll = [
   ['/models', 'models'],
   ['/status', 'status'],
+  ['/docs', 'docs'],
 ] as const;
 
 /** @param onFollow called when a link is followed, to close the menu that it is in */
@@ -25,8 +26,6 @@ export function Navigation({ onFollow }: { readonly onFollow?: () => void }) {
           {common(name)}
         </SiteLink>
       ))}
-      {/* Rendered by the server. */}
-      <a href="/docs">{common('docs')}</a>
     </nav>
   );
 }

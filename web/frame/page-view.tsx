@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { readKept, keep } from '../lib/kept.ts';
 import { PageMessages, useLanguage } from '../lib/language.tsx';
@@ -24,8 +24,10 @@ export function PageView({ first }: { readonly first: LoadedPage }) {
     if (mustSignIn) navigate(signInHref(), { replace: true, state: { ended: true } });
   }, [mustSignIn]);
 
+  // Before the effects of the page, which may have a title of its own.
+  useLayoutEffect(() => setTitle(page.title?.[language] ?? null), [page.name, language]);
+
   useEffect(() => {
-    setTitle(page.title?.[language] ?? null);
     if (isReady) return;
     let isCurrent = true;
     setHasFailed(false);

@@ -38,7 +38,8 @@ export function readPathId({ paths }: SitePage, path: string): string {
   return decode((pattern[at] === '*' ? segments : segments.slice(0, 1)).join('/'));
 }
 
-function decode(text: string): string {
+/** Decodes a part of an address. Leaves it as it is if it is malformed. */
+export function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

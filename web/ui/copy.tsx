@@ -6,7 +6,7 @@ import { Button } from './button.tsx';
 const shownMs = 2_000;
 
 /** Copies a text. A page without https has no clipboard of its own, and uses a selection. */
-async function copyText(text: string): Promise<boolean> {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -1,6 +1,7 @@
 import type { ResponseObject } from '../../description/description.ts';
 import type { ErrorCode } from '../../../shared/contract/error-kinds.ts';
 import { errorKind, isErrorCode } from '../../../shared/contract/errors.ts';
+import type { DocsTexts } from './docs-texts.ts';
 import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 
 const json = 'application/json';
@@ -11,18 +12,22 @@ export function codesOf(response: ResponseObject): ErrorCode[] {
 }
 
 /** Renders all errors of an operation, collapsed under their statuses. */
-export function renderOperationErrors(responses: Readonly<Record<string, ResponseObject>>): Html {
+export function renderOperationErrors(
+  responses: Readonly<Record<string, ResponseObject>>,
+  texts: DocsTexts,
+): Html {
   const failures = Object.entries(responses).filter(([, response]) => codesOf(response).length > 0);
   return html`<details class="more">
     <summary>
-      Errors <span class="statuses">${failures.map(([status]) => html`<span>${status}</span> `)}</span>
+      ${texts.errors}
+      <span class="statuses">${failures.map(([status]) => html`<span>${status}</span> `)}</span>
     </summary>
     <table class="errors">
       <thead>
         <tr>
-          <th scope="col">Status</th>
-          <th scope="col">Code</th>
-          <th scope="col">Meaning</th>
+          <th scope="col">${texts.status}</th>
+          <th scope="col">${texts.code}</th>
+          <th scope="col">${texts.meaning}</th>
         </tr>
       </thead>
       <tbody>
@@ -34,7 +39,7 @@ export function renderOperationErrors(responses: Readonly<Record<string, Respons
                 <th scope="row">
                   <a href="#error-${code}"><code>${code}</code></a>
                 </th>
-                <td>${errorKind(code, Number(status)).en}</td>
+                <td>${errorKind(code, Number(status))[texts.language]}</td>
               </tr> `,
           ),
         )}

@@ -7,8 +7,16 @@ import type { InLanguages, SiteLanguage, SitePage } from './site-pages.ts';
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
+/** Content of a page that the server renders. */
+export interface PageContent {
+  readonly title: string;
+  readonly content: Html;
+}
+
 export interface Shell {
   readonly page: SitePage;
+  /** What the page shows without scripts, and its title. Null for a page that only the application renders. */
+  readonly content: PageContent | null;
   readonly language: SiteLanguage;
   readonly theme: Theme;
   readonly session: SessionHint;
@@ -24,8 +32,8 @@ const descriptions: InLanguages = {
 };
 
 const withoutScripts: InLanguages = {
-  en: 'This page needs JavaScript. The API reference works without it:',
-  ru: 'Для этой страницы нужен JavaScript. Справочник по API работает и без него:',
+  en: 'This page needs JavaScript. The documentation works without it:',
+  ru: 'Для этой страницы нужен JavaScript. Документация открывается и без него:',
 };
 
 /** The product's own mark, for tabs of browsers. */
@@ -36,15 +44,15 @@ const defaultIcon =
 
 /** Renders the HTML of a page: what the application must know before it calls the API, and the files that it loads. */
 export function renderShell(shell: Shell): string {
-  const { page, language, theme, session, config, files, brandStylesheet } = shell;
-  const title = page.title === null ? config.name : `${page.title[language]} · ${config.name}`;
+  const { page, content, language, theme, session, config, files, brandStylesheet } = shell;
+  const title = content?.title ?? page.title?.[language] ?? null;
   const styles = [...files.styles, ...(brandStylesheet === null ? [] : [brandStylesheet])];
   return html`<!doctype html>
     <html lang="${language}" ${theme === 'system' ? null : html`data-theme="${theme}"`}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title}</title>
+        <title>${title === null ? config.name : `${title} · ${config.name}`}</title>
         <meta name="description" content="${descriptions[language]}" />
         <meta name="color-scheme" content="${theme === 'system' ? 'light dark' : theme}" />
         <meta name="session" content="${session}" />
@@ -58,8 +66,8 @@ export function renderShell(shell: Shell): string {
         <script type="module" src="${files.script}"></script>
       </head>
       <body>
-        <div id="app"></div>
-        <noscript>${renderNoScript(config, language)}</noscript>
+        <div id="app">${content === null ? null : renderFrame(config, content.content)}</div>
+        ${content === null ? html`<noscript>${renderNoScript(config, language)}</noscript>` : null}
       </body>
     </html> `.text;
 }
@@ -69,3 +77,20 @@ const renderNoScript = ({ name }: WebConfig, language: SiteLanguage): Html =>
     <h1>${name}</h1>
     <p>${withoutScripts[language]} <a href="/docs">/docs</a></p>
   </main>`;
+
+/** What stands around content until the application replaces it, in the same sizes. */
+const renderFrame = ({ name, logo_url: logo }: WebConfig, content: Html): Html =>
+  html`<header class="header">
+      <div class="header-inner">
+        <a href="/" class="brand">
+          ${logo === null ? mark : html`<img src="${logo}" alt="" height="28" />`}
+          <span>${name}</span>
+        </a>
+      </div>
+    </header>
+    <main id="main" tabindex="-1">${content}</main>`;
+
+const mark = html`<svg width="28" height="28" viewBox="0 0 16 16" aria-hidden="true" class="mark">
+  <rect width="16" height="16" rx="4" />
+  <path d="M4 5l3 3-3 3M9 11h3" />
+</svg>`;

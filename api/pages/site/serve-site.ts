@@ -4,12 +4,15 @@ import { describeWebConfig } from '../../account-area/describe-web-config.ts';
 import { readSessionHint, type SessionHint } from '../../account-area/read-session-hint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { meterWork } from '../../http/middleware/meter-work.ts';
+import { describeApi } from '../../description/describe-api.ts';
 import type { ApiContext, ApiMiddleware } from '../../http/request/context.ts';
 import { languageOf } from '../../http/request/language-of.ts';
 import { readCookie } from '../../http/request/session-cookies.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
 import { sendPrepared } from '../../responses/send-prepared.ts';
 import type { Services } from '../../services.ts';
+import { Docs } from '../docs/docs.ts';
+import type { GuideSources } from '../docs/read-guides.ts';
 import { assetPolicy, fileHeaders, pageHeaders, writePagePolicy } from './page-headers.ts';
 import { renderShell, themes, type Theme } from './render-shell.ts';
 import { findSitePage, missingPage, type SiteLanguage, type SitePage } from './site-pages.ts';
@@ -18,14 +21,15 @@ import type { WebBuild } from './web-build.ts';
 const assetsPath = '/assets/';
 /** The name of an asset changes with its content. */
 const assetCacheControl = 'public, max-age=31536000, immutable';
+const searchPath = '/docs/search.json';
 const maxAcceptLength = 1_000;
 
 /** Paths that belong to programs, also in a browser. */
 const isForPrograms = (path: string): boolean => /^\/(?:v1|files)(?:\/|$)/.test(path);
 
 /** Serves the pages of the site and their files, and a page instead of the error for an unknown path in a browser. */
-export function serveSite(services: Services, build: WebBuild): ApiMiddleware {
-  const pages = new SitePages(services, build);
+export function serveSite(services: Services, build: WebBuild, guides: GuideSources): ApiMiddleware {
+  const pages = new SitePages(services, build, guides);
   const inTurns = (work: (context: ApiContext) => Promise<void>): ApiMiddleware =>
     compose([beginInTurns(null, { operationId: 'site' }), work].map(meterWork));
   const serveAsset = inTurns(async (context) => {
@@ -36,11 +40,13 @@ export function serveSite(services: Services, build: WebBuild): ApiMiddleware {
     await sendPrepared(context, body, assetCacheControl);
   });
   const servePage = inTurns((context) => pages.serve(context));
+  const serveSearch = inTurns((context) => pages.sendSearchEntries(context));
   const serveMissing = inTurns((context) => pages.send(context, missingPage, 404));
   return async (context, next) => {
     const { method, path } = context;
     const isRead = method === 'GET' || method === 'HEAD';
     if (isRead && path.startsWith(assetsPath)) await serveAsset(context, nothing);
+    else if (isRead && path === searchPath) await serveSearch(context, nothing);
     else if (isRead && acceptsPages(context) && findSitePage(withoutSlash(path)) !== null)
       await servePage(context, nothing);
     else {
@@ -73,12 +79,15 @@ class SitePages {
   readonly #services: Services;
   readonly #build: WebBuild;
   readonly #policy: string;
+  readonly #guides: GuideSources;
   readonly #bodies = new PreparedBodies();
+  #docs: { readonly docs: Docs; readonly publicUrl: string } | null = null;
 
-  constructor(services: Services, build: WebBuild) {
+  constructor(services: Services, build: WebBuild, guides: GuideSources) {
     const { publicUrl } = services.config.s3;
     this.#services = services;
     this.#build = build;
+    this.#guides = guides;
     this.#policy = writePagePolicy(publicUrl === null ? null : new URL(publicUrl).origin);
   }
 
@@ -99,8 +108,27 @@ class SitePages {
     const session = this.#readHint(context);
     context.set({ ...pageHeaders, 'content-security-policy': this.#policy });
     context.vary(['cookie', 'accept-language']);
-    const body = this.#prepare(page, readSiteLanguage(context), readTheme(context), session);
+    const body = this.#prepare(context.path, page, readSiteLanguage(context), readTheme(context), session);
     await sendPrepared(context, body, session === 'none' ? 'no-cache' : 'no-store', status);
+  }
+
+  /** Sends what can be found in the documentation, in the language that the query names. */
+  async sendSearchEntries(context: ApiContext): Promise<void> {
+    const language = context.query['language'] === 'ru' ? 'ru' : 'en';
+    context.set(fileHeaders);
+    const docs = this.#readDocs();
+    const body = this.#bodies.get([this.#services.publicUrl], `search ${language}`, () =>
+      PreparedBody.ofJson(docs.listSearchEntries(language)),
+    );
+    await sendPrepared(context, body, 'no-cache');
+  }
+
+  /** The examples contain the public URL, and name models of the catalog as it was first. */
+  #readDocs(): Docs {
+    const { publicUrl, catalog } = this.#services;
+    if (this.#docs?.publicUrl !== publicUrl)
+      this.#docs = { docs: new Docs(describeApi(publicUrl), this.#guides, catalog.current), publicUrl };
+    return this.#docs.docs;
   }
 
   #readHint(context: ApiContext): SessionHint {
@@ -109,14 +137,22 @@ class SitePages {
     );
   }
 
-  #prepare(page: SitePage, language: SiteLanguage, theme: Theme, session: SessionHint): PreparedBody {
+  #prepare(
+    path: string,
+    page: SitePage,
+    language: SiteLanguage,
+    theme: Theme,
+    session: SessionHint,
+  ): PreparedBody {
     // The public URL is known once the server listens.
     const { publicUrl, brand } = this.#services;
-    const key = [page.name, language, theme, session].join(' ');
+    const content = page.name === 'docs' ? this.#readDocs().readPage(path, language) : null;
+    const key = [page.name, content === null ? '' : path, language, theme, session].join(' ');
     return this.#bodies.get([publicUrl], key, () => {
       const files = this.#build.listFiles(page.name, language);
       const text = renderShell({
         page,
+        content,
         language,
         theme,
         session,

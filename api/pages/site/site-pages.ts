@@ -1,10 +1,7 @@
-/** Texts in the languages of the pages. */
-export interface InLanguages {
-  readonly en: string;
-  readonly ru: string;
-}
+import { guideNames } from '../guide-names.ts';
+import type { InLanguages, SiteLanguage } from '../languages.ts';
 
-export type SiteLanguage = keyof InLanguages;
+export type { InLanguages, SiteLanguage };
 
 /** A page of the site, which the application in `web/pages/<name>/` renders. */
 export interface SitePage {
@@ -38,6 +35,10 @@ export const sitePages = [
   page('model', ['/models/*'], false, { en: 'Model', ru: 'Модель' }),
   page('playground', ['/playground'], true, { en: 'Playground', ru: 'Песочница' }),
   page('status', ['/status'], false, { en: 'Status', ru: 'Статус' }),
+  page('docs', ['/docs', ...guideNames.map((name) => `/docs/${name}`)], false, {
+    en: 'API reference',
+    ru: 'Справочник API',
+  }),
   page('settings', ['/settings'], true, { en: 'Settings', ru: 'Настройки' }),
 ] as const satisfies readonly SitePage[];
 

@@ -125,6 +125,26 @@ test('language and theme are those that were chosen, or those of the browser', a
   t.regex(chosen, /<title>Status · Model Gateway<\/title>/);
 });
 
+test('the documentation is in the page without scripts, in the language of the page, and can be searched', async (t) => {
+  const english = { 'accept-language': 'en' };
+  const reference = await readPage('/docs', english);
+  t.regex(reference, /<main id="main"[^]*<article class="operation" id="createChatCompletion">/);
+  t.regex(
+    await readPage('/docs/errors', english),
+    /<title>Errors · Model Gateway<\/title>[^]*<h1>Errors<\/h1>/,
+  );
+  t.regex(await readPage('/docs/errors'), /<html lang="ru" >[^]*<h1>Ошибки<\/h1>/);
+  t.is((await get('/docs/nothing-here')).status, 404);
+  const found = await get('/docs/search.json?language=ru', { accept: '*/*' });
+  t.is(found.headers.get('content-type'), 'application/json; charset=utf-8');
+  t.is(found.headers.get('cache-control'), 'no-cache');
+  const entries = (await found.json()) as { href: string; title: string }[];
+  t.true(entries.some(({ href, title }) => href === '/docs/errors' && title === 'Ошибки'));
+  const etag = found.headers.get('etag')!;
+  const again = { 'if-none-match': etag, 'accept-encoding': 'gzip' };
+  t.is((await fetchRaw(stack.url, '/docs/search.json?language=ru', again)).status, 304);
+});
+
 test('an operator brands the pages', async (t) => {
   const logo = join(stack.dir, 'logo.svg');
   await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
@@ -154,7 +174,14 @@ test('an operator brands the pages', async (t) => {
 
 test('PAGES=off serves no page and no asset, while the API is described', async (t) => {
   const url = await startOtherApi(t, stack, { PAGES: 'off' });
-  for (const path of ['/', '/models', '/docs', findScript(await readPage('/'))]) {
+  for (const path of [
+    '/',
+    '/models',
+    '/docs',
+    '/docs/errors',
+    '/docs/search.json',
+    findScript(await readPage('/')),
+  ]) {
     const response = await get(path, {}, url);
     t.is(response.status, 404, path);
     t.regex(response.headers.get('content-type') ?? '', /json/);

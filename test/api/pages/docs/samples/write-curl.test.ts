@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
-import { writeCurl, type Call } from '../../../../api/pages/docs/write-curl.ts';
-import type { OperationObject } from '../../../../api/description/description.ts';
+import { writeCurl } from '../../../../../api/pages/docs/samples/write-curl.ts';
+import type { Call } from '../../../../../api/pages/docs/samples/call.ts';
+import type { OperationObject } from '../../../../../api/description/description.ts';
 
 const operation: OperationObject = {
   operationId: 'doIt',
