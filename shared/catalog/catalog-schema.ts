@@ -15,6 +15,8 @@ export interface UpstreamKindRules {
   readonly maxBatchTokens: number;
   /** Concurrent calls, unless the upstream sets its own limit. */
   readonly maxConcurrency: number;
+  /** How long a stream is read for its usage after its caller has left (ms), unless the upstream sets its own time. */
+  readonly disconnectGraceMs: number;
   /**
    * Whether image URLs are passed to the vendor, or the gateway fetches the images and sends their bytes. An upstream
    * can override this.
@@ -24,21 +26,22 @@ export interface UpstreamKindRules {
 
 const allTypes = ['chat', 'vision', 'image', 'embedding'] as const;
 const openAiBatch = { maxBatchInputs: 2048, maxBatchTokens: 300_000 };
-const defaultConcurrency = { maxConcurrency: 64 };
+/** Vendors bill what they generate until they notice that nobody reads it, and tell it late. */
+const vendorDefaults = { maxConcurrency: 64, disconnectGraceMs: 2_000 };
 
 export const upstreamKinds = {
   openai: {
     baseUrl: 'required',
     serves: allTypes,
     ...openAiBatch,
-    ...defaultConcurrency,
+    ...vendorDefaults,
     imageUrls: 'pass',
   },
   anthropic: {
     baseUrl: { default: 'https://api.anthropic.com' },
     serves: ['chat', 'vision'],
     ...openAiBatch,
-    ...defaultConcurrency,
+    ...vendorDefaults,
     imageUrls: 'pass',
   },
   gemini: {
@@ -46,7 +49,7 @@ export const upstreamKinds = {
     serves: allTypes,
     maxBatchInputs: 100,
     maxBatchTokens: 300_000,
-    ...defaultConcurrency,
+    ...vendorDefaults,
     imageUrls: 'fetch',
   },
   // There is no vendor whose limits apply. This is only a safety bound.
@@ -55,6 +58,7 @@ export const upstreamKinds = {
     serves: allTypes,
     ...openAiBatch,
     maxConcurrency: 16_384,
+    disconnectGraceMs: 0,
     imageUrls: 'pass',
   },
 } as const satisfies Record<string, UpstreamKindRules>;
@@ -215,7 +219,7 @@ export const UpstreamEntry = Type.Object({
   maxBatchTokens: Type.Optional(positiveInteger()),
   imageUrls: Type.Optional(StringEnum(['pass', 'fetch'])),
   // A stopping worker has 28 s for everything it runs.
-  disconnectGraceMs: Type.Integer({ minimum: 0, maximum: 20_000, default: 2_000 }),
+  disconnectGraceMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 20_000 })),
   traces: StringEnum(['on', 'off'], { default: 'off' }),
 });
 export type UpstreamEntry = Static<typeof UpstreamEntry>;

@@ -218,7 +218,7 @@ function buildUpstream(
     maxBatchInputs: entry.maxBatchInputs ?? batch.maxBatchInputs ?? rules.maxBatchInputs,
     maxBatchTokens: entry.maxBatchTokens ?? batch.maxBatchTokens ?? rules.maxBatchTokens,
     imageUrls: entry.imageUrls ?? rules.imageUrls,
-    disconnectGraceMs: entry.disconnectGraceMs,
+    disconnectGraceMs: entry.disconnectGraceMs ?? rules.disconnectGraceMs,
     sendsTraceparent: entry.traces === 'on',
   };
 }

@@ -56,7 +56,7 @@ test('a model without options gets every default, and is published with every fi
     maxBatchInputs: 2048,
     maxBatchTokens: 300_000,
     imageUrls: 'pass',
-    disconnectGraceMs: 2_000,
+    disconnectGraceMs: 0,
     sendsTraceparent: false,
   });
   t.deepEqual(presentModel(model, true), {

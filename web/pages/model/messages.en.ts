@@ -56,6 +56,8 @@ const messages = {
   durationByHour: 'Average request by hour',
   now: 'now',
   tryIt: 'Try it',
+  needsPicture: 'This model works with pictures',
+  needsPictureText: 'In the playground, you can give it one, and a mask of what may change.',
   notActive: 'The model is switched off at the moment, so it cannot be tried.',
   noAccount: 'You have no API account yet',
   noAccountText: 'Requests are paid from the balance of an API account. Create one, then come back.',

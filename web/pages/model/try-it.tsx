@@ -45,11 +45,33 @@ function ForAccount({ model }: { readonly model: Model }) {
           >
             {t('noAccountText')}
           </EmptyState>
+        ) : takesPictures(model) ? (
+          <InPlayground model={model} />
         ) : (
           <RequestForm model={model} accountId={selected.id} key={selected.id} />
         )
       }
     </QueryView>
+  );
+}
+
+/** Some image models do nothing without a picture. */
+const takesPictures = ({ type, input_modalities: inputs }: Model): boolean =>
+  type === 'image' && inputs?.includes('image') === true;
+
+function InPlayground({ model }: { readonly model: Model }) {
+  const t = useMessages<typeof en>();
+  return (
+    <EmptyState
+      title={t('needsPicture')}
+      action={
+        <SiteLink class="button primary medium" href={`/playground?model=${encodeURIComponent(model.id)}`}>
+          {t('openPlayground')}
+        </SiteLink>
+      }
+    >
+      {t('needsPictureText')}
+    </EmptyState>
   );
 }
 

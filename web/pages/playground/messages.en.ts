@@ -48,6 +48,7 @@ const messages = {
   turn: 'Message {count}',
   message: 'Your message',
   messagePlaceholder: 'Your message',
+  settingsAreWrong: 'A setting is outside of its bounds. Change it, then send.',
   enterSends: 'Enter sends, Shift + Enter begins a new line',
   send: 'Send',
   sendAgain: 'Send',

@@ -54,6 +54,7 @@ const messages: TranslationOf<typeof en> = {
   turn: 'Сообщение {count}',
   message: 'Ваше сообщение',
   messagePlaceholder: 'Ваше сообщение',
+  settingsAreWrong: 'Одна из настроек вне допустимых границ. Исправьте её и отправьте снова.',
   enterSends: 'Enter — отправить, Shift + Enter — новая строка',
   send: 'Отправить',
   sendAgain: 'Отправить',

@@ -10,7 +10,7 @@ import { CopyButton } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { CostTable } from './cost-table.tsx';
-import { Details } from './details.tsx';
+import { Details, FailureBadge } from './details.tsx';
 import type en from './messages.en.ts';
 import { readLog, type RequestRow } from './read-log.ts';
 import { useRequestFilter } from './request-filter.ts';
@@ -67,9 +67,7 @@ function RequestView({ account, row }: { readonly account: ApiAccount; readonly 
           <CopyButton text={id} label={t('copyId')} />
         </p>
         <div class="requests-how">
-          <Badge tone={success ? 'good' : 'bad'}>
-            {success ? t('outcome_success') : t('failedWith', { code: String(code) })}
-          </Badge>
+          {success ? <Badge tone="good">{t('outcome_success')}</Badge> : <FailureBadge code={code} />}
           {details !== null && (
             <p class={success ? 'soft' : 'requests-why'}>
               <Details row={row} />

@@ -1,10 +1,9 @@
 import { Link } from 'wouter-preact';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { Badge } from '../../ui/card.tsx';
 import { Money } from '../../ui/money.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
-import { Details } from './details.tsx';
+import { Details, FailureBadge } from './details.tsx';
 import type en from './messages.en.ts';
 import type { RequestRow } from './read-log.ts';
 import { useRequestFilter } from './request-filter.ts';
@@ -87,11 +86,7 @@ function Outcome({ row }: { readonly row: RequestRow }) {
   const { success, response_code: code, details } = row;
   return (
     <div class="requests-outcome">
-      {success ? (
-        <span class="soft">{t('outcome_success')}</span>
-      ) : (
-        <Badge tone="bad">{t('failedWith', { code: String(code) })}</Badge>
-      )}
+      {success ? <span class="soft">{t('outcome_success')}</span> : <FailureBadge code={code} />}
       {details !== null && (
         <span class="requests-reason" title={details}>
           <Details row={row} />

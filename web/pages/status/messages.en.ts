@@ -8,8 +8,8 @@ const messages = {
   health_ok: 'Everything works',
   health_degraded: 'Part of the service is unavailable, the rest works',
   health_down: 'Requests are not accepted right now',
-  state_ok: 'works',
-  state_down: 'does not work',
+  state_ok: '— OK',
+  state_down: '— failing',
   check_redis: 'Accepting requests',
   check_workers: 'Processing requests',
   check_upstreams: 'Vendors of models',
@@ -43,7 +43,7 @@ const messages = {
   serverText_backup: 'If the main one cannot be reached.',
   serverText_direct: 'Without a load balancer, for programs that have trouble with it.',
   copyAddress: 'Copy the address',
-  healthLink: 'Check it',
+  healthLink: 'Health check (JSON)',
 } as const satisfies Catalog;
 
 export default messages;

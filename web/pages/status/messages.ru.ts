@@ -2,15 +2,15 @@ import type { TranslationOf } from '../../lib/messages.ts';
 import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
-  title: 'Состояние',
+  title: 'Статус',
   refreshes: 'Обновляется каждую минуту',
   updated: 'На {time}. Обновляется каждую минуту.',
   checking: 'Проверяем сервис',
   health_ok: 'Всё работает',
   health_degraded: 'Часть сервиса недоступна, остальное работает',
   health_down: 'Сейчас запросы не принимаются',
-  state_ok: 'работает',
-  state_down: 'не работает',
+  state_ok: '— в порядке',
+  state_down: '— сбой',
   check_redis: 'Приём запросов',
   check_workers: 'Обработка запросов',
   check_upstreams: 'Поставщики моделей',
@@ -44,7 +44,7 @@ const messages: TranslationOf<typeof en> = {
   serverText_backup: 'Если основной недоступен.',
   serverText_direct: 'Без балансировщика: для программ, которым он мешает.',
   copyAddress: 'Скопировать адрес',
-  healthLink: 'Проверить',
+  healthLink: 'Ответ проверки (JSON)',
 };
 
 export default messages;

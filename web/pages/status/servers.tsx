@@ -25,7 +25,7 @@ export function Servers() {
                   <code>{baseUrl}</code>
                   <CopyButton text={baseUrl} label={t('copyAddress')} />
                 </p>
-                <a class="small" href={healthUrl}>
+                <a class="small" href={healthUrl} target="_blank" rel="noopener">
                   {t('healthLink')}
                 </a>
               </li>

@@ -89,6 +89,10 @@ export function ChatSettings({
   );
 }
 
+/** Whether an option is outside of its bounds: the request would be refused. */
+export const hasFaults = (options: ChatOptions): boolean =>
+  numberOptions.some(({ name, min, max }) => findFault(options[name], min, max));
+
 const findFault = (text: string, min: number, max = Infinity): boolean =>
   text !== '' && (Number(text) < min || Number(text) > max);
 

@@ -10,6 +10,7 @@ import { PictureButton, PictureList, usePictures } from '../shared/picture-list.
 import { listPictures } from '../shared/pictures.ts';
 import type { Chat } from './chat.ts';
 import { takesPictures } from './chat-request.ts';
+import { hasFaults } from './chat-settings.tsx';
 import type { ChatState } from './chat-state.ts';
 
 /** On a phone, Enter begins a new line, as everywhere there. */
@@ -18,7 +19,7 @@ const hasKeyboard = (): boolean => !matchMedia('(pointer: coarse)').matches;
 /** Where the next message is written. */
 export function Composer({
   chat,
-  state: { draft, draftPictures },
+  state: { draft, draftPictures, options },
   model,
 }: {
   readonly chat: Chat;
@@ -33,8 +34,9 @@ export function Composer({
   );
   const mayAdd = (data: DataTransfer | null): boolean => takes && listPictures(data).length > 0;
   const isEmpty = draft.trim() === '' && draftPictures.length === 0;
+  const isWrong = hasFaults(options);
   const send = (): void => {
-    if (!isEmpty && !chat.isRunning) chat.send(model);
+    if (!isEmpty && !isWrong && !chat.isRunning) chat.send(model);
     field.current?.focus();
   };
   return (
@@ -82,6 +84,11 @@ export function Composer({
           {error}
         </p>
       )}
+      {isWrong && (
+        <p class="error-text" role="alert">
+          {t('settingsAreWrong')}
+        </p>
+      )}
       <div class="chat-composer-actions">
         {takes && <PictureButton label={t('addPictures')} isMultiple onChoose={add} />}
         <p class="chat-hint small soft">{t('enterSends')}</p>
@@ -97,7 +104,7 @@ export function Composer({
             {t('stop')}
           </Button>
         ) : (
-          <Button key="send" kind="primary" type="submit" disabled={isEmpty}>
+          <Button key="send" kind="primary" type="submit" disabled={isEmpty || isWrong}>
             <SvgIcon svg={paperPlane} />
             {t('send')}
           </Button>
