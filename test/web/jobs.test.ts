@@ -63,7 +63,7 @@ withBrowser(
       }),
     );
     await upload(web, lines);
-    await page.getByText('Estimated cost').waitFor();
+    await page.getByText('Cost, at most').waitFor();
     // Nothing is lost by a reload.
     await page.reload();
     await page.getByText('"no-such-model" does not exist', { exact: false }).waitFor();

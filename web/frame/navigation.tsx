@@ -3,6 +3,7 @@ import { useSession } from '../lib/session.ts';
 import { SiteLink } from './site-link.tsx';
 
 const forUsers = [
+  ['/', 'overview'],
   ['/keys', 'keys'],
   ['/requests', 'requests'],
   ['/jobs', 'jobs'],
@@ -22,7 +23,12 @@ export function Navigation({ onFollow }: { readonly onFollow?: () => void }) {
   return (
     <nav class="navigation" aria-label={common('mainNavigation')}>
       {links.map(([href, name]) => (
-        <SiteLink key={href} href={href} {...(onFollow === undefined ? {} : { onClick: onFollow })}>
+        <SiteLink
+          key={href}
+          href={href}
+          beside={name === 'jobs' ? '/batches' : undefined}
+          {...(onFollow === undefined ? {} : { onClick: onFollow })}
+        >
           {common(name)}
         </SiteLink>
       ))}

@@ -7,18 +7,23 @@ import { findPage, loadPage } from '../lib/pages.ts';
 export function SiteLink({
   href,
   class: className,
+  beside,
   children,
   onClick,
 }: {
   readonly href: string;
   readonly class?: string;
+  /** Where else the link leads to the current section. */
+  readonly beside?: string | undefined;
   readonly children: ComponentChildren;
   readonly onClick?: () => void;
 }) {
   const [path] = useLocation();
   const language = useLanguage();
   const target = href.split(/[?#]/)[0]!;
-  const isCurrent = path === target || (target !== '/' && path.startsWith(`${target}/`));
+  const isWithin = (section: string): boolean => path.startsWith(`${section}/`);
+  const isCurrent =
+    path === target || (target !== '/' && isWithin(target)) || (beside !== undefined && isWithin(beside));
   const prepare = (): void => {
     // If it fails, following the link says so.
     loadPage(findPage(target).name, language).catch(() => undefined);

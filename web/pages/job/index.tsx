@@ -97,7 +97,15 @@ function JobStats({ job }: { readonly job: Job }) {
       <div class="stats">
         <Stat
           label={t('cost')}
-          note={job.free_request === true ? t('free') : cost === null ? t('atTheEnd') : ''}
+          note={
+            job.free_request === true ? (
+              t('free')
+            ) : cost === null ? (
+              t('atTheEnd')
+            ) : (
+              <SiteLink href={`/requests?request=${encodeURIComponent(job.id)}`}>{t('costDetails')}</SiteLink>
+            )
+          }
         >
           {cost === null ? '—' : <Money value={cost} />}
         </Stat>

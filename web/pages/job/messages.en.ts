@@ -10,6 +10,7 @@ const messages = {
   sendAgain: 'The same request may succeed if you send it again.',
   changeFirst: 'The same request would fail again: change it first.',
   atTheEnd: 'known at the end',
+  costDetails: 'how it adds up',
   waited: 'Waited',
   ran: 'Ran',
   details: 'Details',

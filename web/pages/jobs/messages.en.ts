@@ -38,7 +38,7 @@ const messages = {
   endpoint: 'What the lines request',
   endpointHint: 'The lines of this file do not say it themselves.',
   choose: 'Choose…',
-  estimate: 'Estimated cost',
+  estimate: 'Cost, at most',
   estimateNote: 'you pay what each line really costs',
   linesLabel: 'Lines',
   tokens: 'Input tokens',

@@ -39,7 +39,7 @@ const messages: TranslationOf<typeof en> = {
   endpoint: 'Что запрашивают строки',
   endpointHint: 'В самих строках этого файла это не указано.',
   choose: 'Выберите…',
-  estimate: 'Примерная стоимость',
+  estimate: 'Стоимость, не больше',
   estimateNote: 'спишется столько, сколько строки стоят на деле',
   linesLabel: 'Строки',
   tokens: 'Токены запросов',

@@ -18,18 +18,16 @@ export function EmailStep({
 }) {
   const t = useMessages<typeof en>();
   const language = useLanguage();
-  const [isMissing, setIsMissing] = useState(false);
+  const [fault, setFault] = useState<'emailMissing' | 'emailWrong' | null>(null);
   const hasEnded = (history.state as { ended?: true } | null)?.ended === true;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    setIsMissing(email.trim() === '');
-    if (email.trim() !== '' && !request.isBusy) request.begin(email.trim());
+    const found = findFault(email.trim());
+    setFault(found);
+    if (found === null && !request.isBusy) request.begin(email.trim());
   };
-  const error = isMissing
-    ? t('emailMissing')
-    : request.error === null
-      ? null
-      : describeError(request.error, language);
+  const requestError = request.error === null ? null : describeError(request.error, language);
+  const error = fault === null ? requestError : t(fault);
   return (
     <form class="sign-in-form" onSubmit={submit} noValidate>
       {hasEnded && <p class="sign-in-note">{t('sessionEnded')}</p>}
@@ -46,7 +44,7 @@ export function EmailStep({
         value={email}
         error={error}
         onInput={(event) => {
-          setIsMissing(false);
+          setFault(null);
           onChange(event.currentTarget.value);
         }}
       />
@@ -56,6 +54,12 @@ export function EmailStep({
       <Terms />
     </form>
   );
+}
+
+/** A typing error is told before the captcha, which it would waste. The api knows the whole rule. */
+function findFault(email: string): 'emailMissing' | 'emailWrong' | null {
+  if (email === '') return 'emailMissing';
+  return /^[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+$/.test(email) ? null : 'emailWrong';
 }
 
 /** What a new user accepts, if the operator has said so. */

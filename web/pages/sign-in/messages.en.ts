@@ -9,6 +9,7 @@ const messages = {
   sessionEnded: 'Your session has ended. Sign in to continue where you were.',
   email: 'Email address',
   emailMissing: 'Enter your email address.',
+  emailWrong: 'This is not an email address. It looks like name@example.com.',
   continue: 'Continue',
   acceptTerms: 'By continuing you accept the {terms}.',
   acceptBoth: 'By continuing you accept the {terms} and the {privacy}.',

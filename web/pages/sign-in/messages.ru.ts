@@ -10,6 +10,7 @@ const messages: TranslationOf<typeof en> = {
   sessionEnded: 'Сеанс завершён. Войдите, чтобы продолжить с того же места.',
   email: 'Адрес эл. почты',
   emailMissing: 'Укажите адрес эл. почты.',
+  emailWrong: 'Это не похоже на адрес почты. Он выглядит так: name@example.com.',
   continue: 'Продолжить',
   acceptTerms: 'Продолжая, вы принимаете {terms}.',
   acceptBoth: 'Продолжая, вы принимаете {terms} и {privacy}.',
