@@ -53,6 +53,13 @@ withBrowser(
     await page.getByRole('heading', { name: 'Отправьте первый запрос' }).waitFor();
     t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
     await takeScreenshots(web, 'first-steps');
+    // The narrowest window that has the navigation in its header, in the language whose words are longer.
+    await page.setViewportSize({ width: 1_153, height: 700 });
+    await t.notThrowsAsync(page.waitForFunction('document.documentElement.scrollWidth === 1153'));
+    const [menu, end] = await Promise.all(
+      ['.header .navigation', '.header-end'].map((part) => page.locator(part).boundingBox()),
+    );
+    t.true(menu!.x + menu!.width <= end!.x);
   },
 );
 
