@@ -219,6 +219,21 @@ withBrowser('answers come as a stream, are safe to show, and their cost is added
   await first.getByText('Something short.').waitFor();
   await page.getByText('This conversation: ₽0.90').waitFor();
   t.is(await page.getByLabel('System prompt').inputValue(), 'Answer briefly.');
+  // Nothing that scrolls within the conversation makes the page longer.
+  const before = await page.getByRole('article').count();
+  for (let count = before + 1; count <= before + 6; count += 1) {
+    await ask(page, 'Be short.');
+    await turn(page, count).getByText('Details').waitFor();
+  }
+  await page.locator('.chat-turns').evaluate((turns) => {
+    (turns as unknown as { scrollTop: number }).scrollTop = 0;
+  });
+  t.true(
+    await page.evaluate(`
+    document.querySelector('.footer').getBoundingClientRect().bottom + scrollY >=
+      document.documentElement.scrollHeight - 1
+  `),
+  );
 });
 
 withBrowser('an answer of lists within lists is shown as it is, also after a reload', async (t) => {
