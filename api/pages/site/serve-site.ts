@@ -7,6 +7,7 @@ import { meterWork } from '../../http/middleware/meter-work.ts';
 import { describeApi } from '../../description/describe-api.ts';
 import type { ApiContext, ApiMiddleware } from '../../http/request/context.ts';
 import { languageOf } from '../../http/request/language-of.ts';
+import { readQueryString } from '../../http/request/read-query-string.ts';
 import { readCookie } from '../../http/request/session-cookies.ts';
 import { PreparedBodies, PreparedBody } from '../../http/responses/prepared-body.ts';
 import { sendPrepared } from '../../responses/send-prepared.ts';
@@ -114,7 +115,8 @@ class SitePages {
 
   /** Sends what can be found in the documentation, in the language that the query names. */
   async sendSearchEntries(context: ApiContext): Promise<void> {
-    const language = context.query['language'] === 'ru' ? 'ru' : 'en';
+    const { language: wanted } = readQueryString(context.querystring);
+    const language = wanted === 'ru' ? 'ru' : 'en';
     context.set(fileHeaders);
     const docs = this.#readDocs();
     const body = this.#bodies.get([this.#services.publicUrl], `search ${language}`, () =>

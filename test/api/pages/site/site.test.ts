@@ -140,6 +140,8 @@ test('the documentation is in the page without scripts, in the language of the p
   t.is(found.headers.get('cache-control'), 'no-cache');
   const entries = (await found.json()) as { href: string; title: string }[];
   t.true(entries.some(({ href, title }) => href === '/docs/errors' && title === 'Ошибки'));
+  // A query is bounded before it is parsed, as everywhere.
+  t.is((await get(`/docs/search.json?${'a&'.repeat(64)}language=ru`, { accept: '*/*' })).status, 422);
   const etag = found.headers.get('etag')!;
   const again = { 'if-none-match': etag, 'accept-encoding': 'gzip' };
   t.is((await fetchRaw(stack.url, '/docs/search.json?language=ru', again)).status, 304);
