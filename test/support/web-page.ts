@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { ExecutionContext } from 'ava';
+import type { ExecutionContext, TestFn } from 'ava';
 import { chromium, type BrowserContext, type Page, type Request } from 'playwright-core';
 import { findBrowserPath } from './browser.ts';
-import type { TestStack } from './stack.ts';
+import { startStack, type StackOptions, type TestStack } from './stack.ts';
 import { createWebUser } from './web-client.ts';
 import { createEmail } from './web-sign-in.ts';
 
@@ -46,10 +46,7 @@ const browserArgs = [
 /** Layout that moves this much is visible. */
 const maxLayoutShift = 0.02;
 
-/**
- * Starts a browser for the pages of a test file. Close it in `test.after.always`.
- */
-export async function launchPages() {
+async function launchPages() {
   return await chromium.launch({
     executablePath: findBrowserPath()!,
     chromiumSandbox: false,
@@ -58,6 +55,37 @@ export async function launchPages() {
 }
 
 export type PageBrowser = Awaited<ReturnType<typeof launchPages>>;
+
+export interface Pages {
+  readonly stack: TestStack;
+  readonly browser: PageBrowser;
+}
+
+/**
+ * One stack and one browser for the tests of a file.
+ * @param onStarted called before the first test, once both have started
+ * @param options of the stack
+ */
+export function usePages(
+  test: TestFn,
+  onStarted: (pages: Pages) => Promise<void> | void,
+  options: StackOptions | (() => Promise<StackOptions>) = {},
+): void {
+  let stack: TestStack | undefined;
+  let browser: PageBrowser | undefined;
+  test.before(async () => {
+    const stackOptions = typeof options === 'function' ? await options() : options;
+    [stack, browser] = await Promise.all([startStack(stackOptions), launchPages()]);
+    await onStarted({ stack, browser });
+  });
+  test.after.always(async () => {
+    await browser?.close();
+    await stack?.close();
+  });
+}
+
+/** What the scripts of a first page may weigh until the network is idle, as they are sent. */
+export const maxScriptBytes = 120_000;
 
 /**
  * Opens a window over the stack. At the end of the test, asserts that nothing was reported on the console, nothing

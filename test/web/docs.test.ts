@@ -1,27 +1,21 @@
 import test from 'ava';
 import { withBrowser } from '../support/browser.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
+  maxScriptBytes,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack(), launchPages()]);
+usePages(test, (pages) => {
+  ({ stack, browser } = pages);
 });
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
-});
-
-/** Script of the first page until the network is idle, as it is sent. */
-const maxScriptBytes = 120_000;
 
 withBrowser('the documentation is read without scripts, by its own links', async (t) => {
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en-US' });

@@ -2,23 +2,22 @@ import test from 'ava';
 import { formatRub, parseRub } from '../../shared/encoding/money.ts';
 import { withBrowser } from '../support/browser.ts';
 import { awaitCode, clickPoints, enterEmail } from '../support/sign-in-by-page.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import { createRefillCode } from '../support/web-accounts.ts';
-import { launchPages, useWebPage, type PageBrowser } from '../support/web-page.ts';
+import { usePages, useWebPage, type PageBrowser } from '../support/web-page.ts';
 import { createEmail } from '../support/web-sign-in.ts';
 
 /** Everything that a new customer does, by links and buttons alone. */
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  const env = { SIGNUP_FREE_REQUESTS: '0' };
-  [stack, browser] = await Promise.all([startStack({ mail: true, env }), launchPages()]);
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
-});
+usePages(
+  test,
+  (pages) => {
+    ({ stack, browser } = pages);
+  },
+  { mail: true, env: { SIGNUP_FREE_REQUESTS: '0' } },
+);
 
 withBrowser('a stranger signs up, pays by code, chats, and finds out what it cost', async (t) => {
   const web = await useWebPage(t, browser, stack);

@@ -1,12 +1,13 @@
 import test from 'ava';
 import sharp from 'sharp';
 import { withBrowser } from '../support/browser.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
+  maxScriptBytes,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
@@ -14,16 +15,9 @@ import { webStoresOf } from '../support/web-client.ts';
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack(), launchPages()]);
+usePages(test, (pages) => {
+  ({ stack, browser } = pages);
 });
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
-});
-
-/** Script of the first page until the network is idle, as it is sent. */
-const maxScriptBytes = 120_000;
 
 withBrowser(
   'a page without a session is light, and the menu changes language and theme for good',

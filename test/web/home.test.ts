@@ -1,28 +1,22 @@
 import test from 'ava';
 import { insertUsage } from '../support/account-usage.ts';
 import { withBrowser } from '../support/browser.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
+  maxScriptBytes,
   signIn,
   sizes,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
 
-/** Script of the first page until the network is idle, as it is sent. */
-const maxScriptBytes = 120_000;
-
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack(), launchPages()]);
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
+usePages(test, (pages) => {
+  ({ stack, browser } = pages);
 });
 
 withBrowser('a visitor sees what this is, what it costs, and a first request to this address', async (t) => {

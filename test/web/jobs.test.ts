@@ -1,12 +1,12 @@
 import test from 'ava';
 import { withBrowser } from '../support/browser.ts';
-import { allQueues, startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import { allQueues, type TestAccount, type TestStack } from '../support/stack.ts';
 import { linkAccount } from '../support/web-accounts.ts';
 import {
   findAxeProblems,
-  launchPages,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
   type WebPage,
@@ -14,12 +14,8 @@ import {
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack(), launchPages()]);
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
+usePages(test, (pages) => {
+  ({ stack, browser } = pages);
 });
 
 async function signInWithAccount(web: WebPage): Promise<TestAccount> {

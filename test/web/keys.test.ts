@@ -6,12 +6,12 @@ import { findMailCode } from '../../scripts/embedded/smtp/read-mail.ts';
 import { withBrowser } from '../support/browser.ts';
 import { changeSettings } from '../support/change-settings.ts';
 import { readCode } from '../support/mailbox.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
@@ -19,13 +19,13 @@ import { banAccount, createRefillCode, linkAccount } from '../support/web-accoun
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack({ mail: true }), launchPages()]);
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
-});
+usePages(
+  test,
+  (pages) => {
+    ({ stack, browser } = pages);
+  },
+  { mail: true },
+);
 
 const run = promisify(execFile);
 

@@ -4,12 +4,12 @@ import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { RequestStatsStore } from '../../shared/ledger/request-stats-store.ts';
 import { RequestSums } from '../../shared/ledger/request-sums.ts';
 import { withBrowser } from '../support/browser.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
@@ -18,16 +18,17 @@ import {
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  // The keys make all models of the catalog available. No vendor is called.
-  const keys = { OPENAI_API_KEY: 'key', ANTHROPIC_API_KEY: 'key', GEMINI_API_KEY: 'key' };
-  [stack, browser] = await Promise.all([startStack({ env: keys }), launchPages()]);
-  await recordDay();
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
-});
+// The keys make all models of the catalog available. No vendor is called.
+const keys = { OPENAI_API_KEY: 'key', ANTHROPIC_API_KEY: 'key', GEMINI_API_KEY: 'key' };
+
+usePages(
+  test,
+  async (pages) => {
+    ({ stack, browser } = pages);
+    await recordDay();
+  },
+  { env: keys },
+);
 
 /** Requests of each of 24 hours, the current one last. `f`: some failed, `F`: most did, `.`: there were none. */
 const recordedHours = {

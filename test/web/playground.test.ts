@@ -6,12 +6,12 @@ import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
 import { withBrowser } from '../support/browser.ts';
 import { makeBlackPng } from '../support/make-black-png.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { StackOptions, TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
   type WebPage,
@@ -137,7 +137,7 @@ models:
     routes: [{ upstream: builtin, model: use-lite-en-512 }]
 `;
 
-test.before(async () => {
+async function startVendor(): Promise<StackOptions> {
   vendor = createServer((request, response) => {
     readJson(request).then(
       (body) => respond({ body: body as VendorCall['body'], response }),
@@ -145,12 +145,17 @@ test.before(async () => {
     );
   }).listen(0, '127.0.0.1');
   await once(vendor, 'listening');
-  const catalog = writeCatalog((vendor.address() as AddressInfo).port);
-  [stack, browser] = await Promise.all([startStack({ catalog }), launchPages()]);
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
+  return { catalog: writeCatalog((vendor.address() as AddressInfo).port) };
+}
+
+usePages(
+  test,
+  (pages) => {
+    ({ stack, browser } = pages);
+  },
+  startVendor,
+);
+test.after.always(() => {
   vendor?.closeAllConnections();
   vendor?.close();
 });

@@ -8,15 +8,15 @@ import { insertUsage } from '../support/account-usage.ts';
 import { withBrowser } from '../support/browser.ts';
 import { findRow } from '../support/observe.ts';
 import { requestRow } from '../support/request-rows.ts';
-import { startStack, type TestAccount, type TestStack } from '../support/stack.ts';
+import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createWebUser, webStoresOf } from '../support/web-client.ts';
 import { createEmail } from '../support/web-sign-in.ts';
 import {
   findAxeProblems,
-  launchPages,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
   type WebPage,
@@ -30,8 +30,8 @@ let account: TestAccount;
 /** Of the request that went through the gateway. */
 let firstId: string;
 
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack(), launchPages()]);
+usePages(test, async (pages) => {
+  ({ stack, browser } = pages);
   account = await stack.createAccount();
   const other = await stack.createAccount();
   const { client, user } = await createWebUser(stack, email);
@@ -39,10 +39,6 @@ test.before(async () => {
   for (const [label, { apiKey }] of Object.entries({ Main: account, Second: other }))
     await client.request('POST', '/api-accounts/link', { api_key: apiKey, label });
   await fillLog();
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
 });
 
 const minuteMs = 60_000;

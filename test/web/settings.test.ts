@@ -1,11 +1,11 @@
 import test from 'ava';
 import { withBrowser } from '../support/browser.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
@@ -13,12 +13,8 @@ import { createWebUser, webStoresOf } from '../support/web-client.ts';
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack(), launchPages()]);
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
+usePages(test, (pages) => {
+  ({ stack, browser } = pages);
 });
 
 withBrowser('one session is ended, then all others, and this one goes on', async (t) => {

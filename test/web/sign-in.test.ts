@@ -2,12 +2,12 @@ import test from 'ava';
 import type { Page } from 'playwright-core';
 import { withBrowser } from '../support/browser.ts';
 import { awaitCode, clickPoints, enterEmail, readSolution, type Points } from '../support/sign-in-by-page.ts';
-import { startStack, type TestStack } from '../support/stack.ts';
+import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
-  launchPages,
   signIn,
   takeScreenshots,
+  usePages,
   useWebPage,
   type PageBrowser,
 } from '../support/web-page.ts';
@@ -15,13 +15,13 @@ import { createEmail } from '../support/web-sign-in.ts';
 
 let stack: TestStack;
 let browser: PageBrowser;
-test.before(async () => {
-  [stack, browser] = await Promise.all([startStack({ mail: true }), launchPages()]);
-});
-test.after.always(async () => {
-  await browser?.close();
-  await stack?.close();
-});
+usePages(
+  test,
+  (pages) => {
+    ({ stack, browser } = pages);
+  },
+  { mail: true },
+);
 
 /** The marker begins in the middle and moves by 400 of 10 000. */
 async function pressPoints(page: Page, points: Points): Promise<void> {

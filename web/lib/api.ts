@@ -2,6 +2,7 @@ import createClient, { type FetchResponse } from 'openapi-fetch';
 import type { paths } from '../generated/api.d.ts';
 import { readSelectedAccount } from './selected-account.ts';
 import { ApiError } from './api-error.ts';
+import { fetchOrThrow } from './fetch-or-throw.ts';
 import { freshenSession, readCsrfToken, readSession, refreshSession } from './session.ts';
 
 const safeMethods: readonly string[] = ['GET', 'HEAD'];
@@ -48,15 +49,6 @@ export async function sendRequest(request: Request): Promise<Response> {
   if (!(await findsNoSession(response)) || !(await refreshSession(sentAtMs))) return response;
   await addSession(repeated);
   return await fetchOrThrow(repeated);
-}
-
-async function fetchOrThrow(request: Request): Promise<Response> {
-  try {
-    return await fetch(request);
-  } catch (error) {
-    if (request.signal.aborted) throw error;
-    throw ApiError.ofNetwork();
-  }
 }
 
 /** The API, typed by its own description: `await call(api.GET('/v1/models'))`. */

@@ -9,6 +9,9 @@ export type Pricing = Schemas['Pricing'];
 export type ModelStatus = Schemas['ModelStatus'];
 export type ModelHour = Schemas['ModelHour'];
 
+export const takesPictures = ({ input_modalities: inputs }: Model): boolean =>
+  inputs?.includes('image') === true;
+
 /** How often pages read the public stats again while they are visible. */
 export const statsRefreshMs = 60_000;
 

@@ -1,5 +1,6 @@
 import type { components } from '../generated/api.d.ts';
 import { ApiError } from './api-error.ts';
+import { fetchOrThrow } from './fetch-or-throw.ts';
 import { keep, readKept } from './kept.ts';
 import { sessionHint } from './page-facts.ts';
 import { createStore, useStore } from './store.ts';
@@ -95,7 +96,7 @@ export async function signOut(leave: () => void): Promise<void> {
     await loadUser();
     const { csrfToken } = store.get();
     const headers: HeadersInit = csrfToken === null ? {} : { 'x-csrf-token': csrfToken };
-    return await send(`${authPath}/logout`, { method: 'POST', headers });
+    return await fetchOrThrow(`${authPath}/logout`, { method: 'POST', headers });
   });
   // The session may have ended meanwhile.
   if (!response.ok && response.status !== 401) throw await readError(response);
@@ -105,14 +106,6 @@ export async function signOut(leave: () => void): Promise<void> {
 
 /** Tells the other tabs that a call has ended all sessions, this one included. */
 export const noteSignedOut = (): void => endEverywhere('chosen');
-
-async function send(path: string, init: RequestInit = {}): Promise<Response> {
-  try {
-    return await fetch(path, init);
-  } catch {
-    throw ApiError.ofNetwork();
-  }
-}
 
 const readError = async (response: Response): Promise<ApiError> =>
   ApiError.ofResponse(response, await response.json().catch(() => null));
@@ -141,7 +134,7 @@ export async function refreshSession(sentAtMs = Date.now()): Promise<boolean> {
     keep('refreshing-at', String(Date.now()));
     try {
       // The cookies of the response count even if this page is left while it is on its way.
-      const response = await send(`${authPath}/refresh`, { method: 'POST', keepalive: true });
+      const response = await fetchOrThrow(`${authPath}/refresh`, { method: 'POST', keepalive: true });
       if (response.status === 401 || response.status === 403) {
         endEverywhere('found');
         return false;
@@ -169,7 +162,7 @@ async function hasUnfinishedRefresh(): Promise<boolean> {
 
 /** Reads the user of the session. Returns false if the session has expired. @throws ApiError */
 async function loadUser(): Promise<boolean> {
-  const response = await send(`${authPath}/me`);
+  const response = await fetchOrThrow(`${authPath}/me`);
   if (response.status === 401) return false;
   if (!response.ok) throw await readError(response);
   const me = (await response.json()) as WebUser;

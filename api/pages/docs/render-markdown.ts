@@ -2,7 +2,7 @@ import { marked, type Token, type Tokens } from 'marked';
 import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import type { DocsTexts } from './docs-texts.ts';
 import { highlightJson } from './highlight-code.ts';
-import { renderCode, renderSamples, type CodeLanguage } from './render-code.ts';
+import { codeLanguageNames, renderCode, renderSamples, type CodeLanguage } from './render-code.ts';
 
 /** Part of a guide below a heading, as text. */
 export interface Section {
@@ -111,14 +111,14 @@ function renderHeading({ depth, text, tokens }: Tokens.Heading): Html {
 
 function renderFence({ lang = '', text }: Tokens.Code, texts: DocsTexts): Html {
   const [name = '', ...title] = lang.split(' ');
-  const names: Readonly<Record<string, string>> = {
-    sh: 'curl',
-    js: 'Node.js',
-    python: 'Python',
-    json: 'JSON',
-  };
-  const code = name === 'json' ? highlightJson(text) : text;
-  return renderCode(title.join(' ') || (names[name] ?? texts.code), code, texts);
+  const isJson = name === 'json';
+  const language = sampleLanguages[name];
+  const general = language === undefined ? texts.code : codeLanguageNames[language];
+  return renderCode(
+    title.join(' ') || (isJson ? 'JSON' : general),
+    isJson ? highlightJson(text) : text,
+    texts,
+  );
 }
 
 function renderList({ ordered, items }: Tokens.List, texts: DocsTexts): Html {

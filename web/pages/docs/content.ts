@@ -1,4 +1,5 @@
 import { ApiError } from '../../lib/api-error.ts';
+import { fetchOrThrow } from '../../lib/fetch-or-throw.ts';
 import { readServedContent } from '../../lib/served-content.ts';
 
 /** A page of the documentation as the server has rendered it. */
@@ -25,13 +26,7 @@ export function readContent(path: string, language: string): DocsContent | null 
 
 /** Loads the page from its own address. @throws ApiError */
 export async function loadContent(path: string, language: string, signal: AbortSignal): Promise<DocsContent> {
-  let response: Response;
-  try {
-    response = await fetch(path, { headers: { accept: 'text/html' }, signal });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    throw ApiError.ofNetwork();
-  }
+  const response = await fetchOrThrow(path, { headers: { accept: 'text/html' }, signal });
   const page = new DOMParser().parseFromString(await response.text(), 'text/html');
   const element = page.querySelector<HTMLElement>('#docs');
   if (!response.ok || element === null) throw ApiError.ofResponse(response, null);

@@ -1,6 +1,7 @@
 import type MiniSearch from 'minisearch';
 import type { SearchEntry } from '../../../api/pages/docs-data.ts';
 import { ApiError } from '../../lib/api-error.ts';
+import { fetchOrThrow } from '../../lib/fetch-or-throw.ts';
 
 export type Found = Pick<SearchEntry, 'href' | 'title' | 'place'>;
 
@@ -35,12 +36,7 @@ async function createIndex(language: string): Promise<MiniSearch<SearchEntry>> {
 }
 
 async function fetchEntries(language: string): Promise<SearchEntry[]> {
-  let response: Response;
-  try {
-    response = await fetch(`/docs/search.json?language=${language}`);
-  } catch {
-    throw ApiError.ofNetwork();
-  }
+  const response = await fetchOrThrow(`/docs/search.json?language=${language}`);
   if (!response.ok) throw ApiError.ofResponse(response, null);
   return (await response.json()) as SearchEntry[];
 }

@@ -1,9 +1,10 @@
+import { NoAccount } from '../../frame/no-account.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
 import { dayBefore, statsDays, useDailyStats } from '../../lib/daily-stats.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Notice } from '../../ui/notice.tsx';
-import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { Figures } from './figures.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import type en from './messages.en.ts';
@@ -22,7 +23,17 @@ export function Overview() {
         <h1>{t('title')}</h1>
       </header>
       <QueryView query={query} loading={<LoadingAccount />}>
-        {() => (selected === null ? <NoAccount /> : <Account key={selected.id} account={selected} />)}
+        {() =>
+          selected === null ? (
+            <section class="card">
+              <NoAccount title={t('noAccount')} action={t('createAccount')}>
+                {t('noAccountText')}
+              </NoAccount>
+            </section>
+          ) : (
+            <Account key={selected.id} account={selected} />
+          )
+        }
       </QueryView>
     </div>
   );
@@ -80,23 +91,5 @@ function AccountNotice({ account }: { readonly account: ApiAccount }) {
         })}
       </p>
     </Notice>
-  );
-}
-
-function NoAccount() {
-  const t = useMessages<typeof en>();
-  return (
-    <section class="card">
-      <EmptyState
-        title={t('noAccount')}
-        action={
-          <SiteLink href="/keys" class="button primary medium">
-            {t('createAccount')}
-          </SiteLink>
-        }
-      >
-        {t('noAccountText')}
-      </EmptyState>
-    </section>
   );
 }

@@ -1,9 +1,9 @@
 import { useSearchParams } from 'wouter-preact';
-import { SiteLink } from '../../frame/site-link.tsx';
+import { NoAccount } from '../../frame/no-account.tsx';
 import { useAccounts } from '../../lib/accounts.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { BatchList } from './batch-list.tsx';
 import { JobList } from './job-list.tsx';
 import type en from './messages.en.ts';
@@ -25,27 +25,19 @@ export default function JobsPage() {
         </div>
       </header>
       <QueryView query={query} loading={<Skeleton lines={8} />}>
-        {(accounts) => (accounts.length === 0 ? <NoAccount /> : <Lists />)}
+        {(accounts) =>
+          accounts.length === 0 ? (
+            <section class="card">
+              <NoAccount title={t('noAccountTitle')} action={t('toKeys')}>
+                {t('noAccountText')}
+              </NoAccount>
+            </section>
+          ) : (
+            <Lists />
+          )
+        }
       </QueryView>
     </div>
-  );
-}
-
-function NoAccount() {
-  const t = useMessages<typeof en>();
-  return (
-    <section class="card">
-      <EmptyState
-        title={t('noAccountTitle')}
-        action={
-          <SiteLink href="/keys" class="button primary">
-            {t('toKeys')}
-          </SiteLink>
-        }
-      >
-        {t('noAccountText')}
-      </EmptyState>
-    </section>
   );
 }
 

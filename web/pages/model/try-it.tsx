@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { NoAccount } from '../../frame/no-account.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { refreshAccounts, useAccounts } from '../../lib/accounts.ts';
 import { useDraft } from '../../lib/draft.ts';
 import { useFormat } from '../../lib/format.ts';
 import { imageSource } from '../../lib/image-source.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { modelName, type Model } from '../../lib/models.ts';
+import { modelName, takesPictures, type Model } from '../../lib/models.ts';
 import { useSession } from '../../lib/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
@@ -35,17 +36,10 @@ function ForAccount({ model }: { readonly model: Model }) {
     <QueryView query={query}>
       {() =>
         selected === null ? (
-          <EmptyState
-            title={t('noAccount')}
-            action={
-              <SiteLink class="button primary medium" href="/keys">
-                {t('createAccount')}
-              </SiteLink>
-            }
-          >
+          <NoAccount title={t('noAccount')} action={t('createAccount')}>
             {t('noAccountText')}
-          </EmptyState>
-        ) : takesPictures(model) ? (
+          </NoAccount>
+        ) : model.type === 'image' && takesPictures(model) ? (
           <InPlayground model={model} />
         ) : (
           <RequestForm model={model} accountId={selected.id} key={selected.id} />
@@ -55,10 +49,7 @@ function ForAccount({ model }: { readonly model: Model }) {
   );
 }
 
-/** Some image models do nothing without a picture. */
-const takesPictures = ({ type, input_modalities: inputs }: Model): boolean =>
-  type === 'image' && inputs?.includes('image') === true;
-
+/** Some image models do nothing without a picture, which the form here cannot give them. */
 function InPlayground({ model }: { readonly model: Model }) {
   const t = useMessages<typeof en>();
   return (

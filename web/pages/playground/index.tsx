@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import { SiteLink } from '../../frame/site-link.tsx';
+import { NoAccount } from '../../frame/no-account.tsx';
 import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { mayUse } from '../../lib/allowed-models.ts';
@@ -40,7 +40,11 @@ export default function PlaygroundPage() {
       <QueryView query={query} loading={loading()}>
         {() =>
           selected === null ? (
-            <NoAccount />
+            <section class="card">
+              <NoAccount title={t('noAccount')} action={t('createAccount')}>
+                {t('noAccountText')}
+              </NoAccount>
+            </section>
           ) : (
             <QueryView query={models} loading={loading()}>
               {(all) =>
@@ -55,24 +59,6 @@ export default function PlaygroundPage() {
         }
       </QueryView>
     </div>
-  );
-}
-
-function NoAccount() {
-  const t = useMessages<typeof en>();
-  return (
-    <section class="card">
-      <EmptyState
-        title={t('noAccount')}
-        action={
-          <SiteLink class="button primary medium" href="/keys">
-            {t('createAccount')}
-          </SiteLink>
-        }
-      >
-        {t('noAccountText')}
-      </EmptyState>
-    </section>
   );
 }
 

@@ -1,8 +1,8 @@
-import { SiteLink } from '../../frame/site-link.tsx';
+import { NoAccount } from '../../frame/no-account.tsx';
 import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useAccountInAddress } from './account-in-address.ts';
 import { DailyTotals } from './daily-totals.tsx';
@@ -23,7 +23,15 @@ export default function RequestsPage() {
       </header>
       <QueryView query={query} loading={<Skeleton lines={8} height="3rem" />}>
         {(accounts) =>
-          selected === null ? <NoAccount /> : <Views accounts={accounts} selected={selected} />
+          selected === null ? (
+            <section class="card">
+              <NoAccount title={t('noAccount')} action={t('toKeys')}>
+                {t('noAccountText')}
+              </NoAccount>
+            </section>
+          ) : (
+            <Views accounts={accounts} selected={selected} />
+          )
         }
       </QueryView>
     </div>
@@ -66,23 +74,5 @@ function Views({
         },
       ]}
     />
-  );
-}
-
-function NoAccount() {
-  const t = useMessages<typeof en>();
-  return (
-    <section class="card">
-      <EmptyState
-        title={t('noAccount')}
-        action={
-          <SiteLink href="/keys" class="button primary medium">
-            {t('toKeys')}
-          </SiteLink>
-        }
-      >
-        {t('noAccountText')}
-      </EmptyState>
-    </section>
   );
 }

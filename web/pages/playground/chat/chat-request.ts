@@ -1,12 +1,10 @@
 import type { components } from '../../../generated/api.d.ts';
-import type { Model } from '../../../lib/models.ts';
+import { takesPictures, type Model } from '../../../lib/models.ts';
 import type { Picture } from '../shared/pictures.ts';
 import type { ChatOptions, ChatState, Turn } from './chat-state.ts';
 
 type Schemas = components['schemas'];
 export type ChatRequest = Schemas['ChatRequest'];
-
-export const takesPictures = (model: Model): boolean => model.input_modalities?.includes('image') === true;
 
 interface AskedTurn extends Pick<Turn, 'text' | 'pictures'> {
   readonly answer: { readonly text: string };

@@ -2,14 +2,13 @@ import { useRef } from 'preact/hooks';
 import paperPlane from '@phosphor-icons/core/assets/regular/paper-plane-right.svg?raw';
 import stopIcon from '@phosphor-icons/core/assets/regular/stop.svg?raw';
 import { useMessages } from '../../../lib/language.tsx';
-import type { Model } from '../../../lib/models.ts';
+import { takesPictures, type Model } from '../../../lib/models.ts';
 import { Button } from '../../../ui/button.tsx';
 import { SvgIcon } from '../../../ui/icon.tsx';
 import type en from '../messages.en.ts';
 import { PictureButton, PictureList, usePictures } from '../shared/picture-list.tsx';
 import { listPictures } from '../shared/pictures.ts';
 import type { Chat } from './chat.ts';
-import { takesPictures } from './chat-request.ts';
 import { hasFaults } from './chat-settings.tsx';
 import type { ChatState } from './chat-state.ts';
 

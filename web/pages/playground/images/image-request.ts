@@ -1,7 +1,7 @@
 import type { components } from '../../../generated/api.d.ts';
 import { api, call } from '../../../lib/api.ts';
 import { ApiError } from '../../../lib/api-error.ts';
-import type { Model } from '../../../lib/models.ts';
+import { takesPictures, type Model } from '../../../lib/models.ts';
 import { readSelectedAccount } from '../../../lib/selected-account.ts';
 import { readTask, type ImageState, type ImageTask, type Job } from './image-state.ts';
 
@@ -10,8 +10,6 @@ type Schemas = components['schemas'];
 export type ImageOrder =
   | { readonly kind: 'image'; readonly body: Schemas['ImageRequest'] }
   | { readonly kind: 'edit'; readonly body: Schemas['ImageEditRequest'] };
-
-export const takesInputs = (model: Model): boolean => model.input_modalities?.includes('image') === true;
 
 /** Returns the request for what is written and chosen. With pictures, it is an edit. */
 export function createImageRequest(model: Model, state: ImageState): ImageOrder {
@@ -29,7 +27,7 @@ export function createImageRequest(model: Model, state: ImageState): ImageOrder 
     ...(format === '' ? {} : { output_format: format }),
     response_format: 'url' as const,
   };
-  if (pictures.length === 0 || !takesInputs(model)) return { kind: 'image', body: common };
+  if (pictures.length === 0 || !takesPictures(model)) return { kind: 'image', body: common };
   const image = pictures.map(({ url }) => url);
   return { kind: 'edit', body: { ...common, image, ...(mask === null ? {} : { mask }) } };
 }

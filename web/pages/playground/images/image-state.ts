@@ -3,7 +3,7 @@ import { openTabStore } from '../../../lib/tab-store.ts';
 import type { Store } from '../../../lib/store.ts';
 import type { Failure } from '../shared/failure.ts';
 import type { Picture } from '../shared/pictures.ts';
-import { addUsage, noUsage, readImageUsage, type Usage, type UsageSum } from '../shared/usage.ts';
+import { addUsage, noUsage, readImageUsage, toNano, type Usage, type UsageSum } from '../shared/usage.ts';
 
 export type Job = components['schemas']['Job'];
 
@@ -87,7 +87,7 @@ export function readTask(task: ImageTask, job: Job): ImageTask {
       ? readImageUsage(images.usage)
       : cost === null
         ? null
-        : { ...noTokens, costNano: Math.round(cost * 1e9), isFree: isFree === true };
+        : { ...noTokens, costNano: toNano(cost), isFree: isFree === true };
   const failure =
     error === null || status === 'cancelled'
       ? null

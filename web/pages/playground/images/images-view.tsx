@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useMessages } from '../../../lib/language.tsx';
 import { refreshAccounts } from '../../../lib/accounts.ts';
+import { takesPictures } from '../../../lib/models.ts';
 import { useStore } from '../../../lib/store.ts';
 import { Button } from '../../../ui/button.tsx';
 import { TextArea } from '../../../ui/field.tsx';
@@ -14,7 +15,7 @@ import { ModelChoice } from '../shared/model-choice.tsx';
 import { addUsage } from '../shared/usage.ts';
 import { UsageTotal } from '../shared/usage-line.tsx';
 import { ImageInputs } from './image-inputs.tsx';
-import { createImageRequest, orderImages, takesInputs } from './image-request.ts';
+import { createImageRequest, orderImages } from './image-request.ts';
 import { ImageSettings } from './image-settings.tsx';
 import { hasEnded, openImages, sumImages, type ImageState, type ImageTask } from './image-state.ts';
 import { OrderView, TaskView } from './task-view.tsx';
@@ -78,7 +79,7 @@ export function ImagesView({ owner, models, model, onChooseModel }: ModeProps) {
             value={state.prompt}
             onInput={({ currentTarget: { value } }) => change({ prompt: value })}
           />
-          {takesInputs(model) ? (
+          {takesPictures(model) ? (
             <ImageInputs model={model} state={state} onChange={change} />
           ) : (
             state.pictures.length > 0 && <p class="small soft">{t('picturesUnused')}</p>
@@ -86,7 +87,7 @@ export function ImagesView({ owner, models, model, onChooseModel }: ModeProps) {
           {failure !== null && <FailureNotice failure={failure} />}
           <div class="images-actions">
             <Button kind="primary" type="submit" busy={isBusy} disabled={!isReady}>
-              {t(state.pictures.length > 0 && takesInputs(model) ? 'editImage' : 'generate')}
+              {t(state.pictures.length > 0 && takesPictures(model) ? 'editImage' : 'generate')}
             </Button>
             <ShowCode read={() => createImageRequest(model, state)} />
             {isFull && <p class="small soft">{t('tooManyRunning', { count: maxRunning })}</p>}
@@ -105,7 +106,7 @@ export function ImagesView({ owner, models, model, onChooseModel }: ModeProps) {
                 onChange={changeTask}
                 onRemove={() => remove(task.id)}
                 onRepeat={() => change({ prompt: task.prompt })}
-                onUse={takesInputs(model) ? (picture) => change({ pictures: [picture], mask: null }) : null}
+                onUse={takesPictures(model) ? (picture) => change({ pictures: [picture], mask: null }) : null}
               />
             ))
           )}

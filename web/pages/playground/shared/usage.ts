@@ -18,19 +18,24 @@ export interface Usage {
 
 const nanoPerRouble = 1e9;
 
-const toNano = (roubles: number | null): number => Math.round((roubles ?? 0) * nanoPerRouble);
+export const toNano = (roubles: number | null): number => Math.round((roubles ?? 0) * nanoPerRouble);
 
 /** @returns roubles */
 export const toRoubles = (nano: number): number => nano / nanoPerRouble;
+
+/** What the usage of every kind of request has. */
+const readCost = (usage: Schemas['EmbeddingUsage'] | Schemas['ImageUsage'] | Schemas['ChatUsage']) => ({
+  seconds: usage.total_time,
+  costNano: toNano(usage.cost_request),
+  isFree: usage.free_request === true,
+});
 
 export const readChatUsage = (usage: Schemas['ChatUsage']): Usage => ({
   input: usage.prompt_tokens,
   cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
   output: usage.completion_tokens,
   reasoning: usage.completion_tokens_details?.reasoning_tokens ?? 0,
-  seconds: usage.total_time,
-  costNano: toNano(usage.cost_request),
-  isFree: usage.free_request === true,
+  ...readCost(usage),
 });
 
 export const readImageUsage = (usage: Schemas['ImageUsage']): Usage => ({
@@ -38,9 +43,7 @@ export const readImageUsage = (usage: Schemas['ImageUsage']): Usage => ({
   cached: 0,
   output: usage.output_tokens,
   reasoning: 0,
-  seconds: usage.total_time,
-  costNano: toNano(usage.cost_request),
-  isFree: usage.free_request === true,
+  ...readCost(usage),
 });
 
 export const readEmbeddingUsage = (usage: Schemas['EmbeddingUsage']): Usage => ({
@@ -48,9 +51,7 @@ export const readEmbeddingUsage = (usage: Schemas['EmbeddingUsage']): Usage => (
   cached: 0,
   output: 0,
   reasoning: 0,
-  seconds: usage.total_time,
-  costNano: toNano(usage.cost_request),
-  isFree: usage.free_request === true,
+  ...readCost(usage),
 });
 
 export const readLogUsage = (row: Schemas['RequestLog']): Usage => ({
