@@ -16,9 +16,10 @@ const gzipBytes = (paths: readonly string[]): number =>
 
 test('no page loads more script or style than its budget', async (t) => {
   const build = (await WebBuild.open(folder))!;
-  for (const { name } of sitePages) {
+  for (const page of sitePages) {
+    const { name } = page;
     for (const language of ['en', 'ru'] as const) {
-      const { script, modules, styles } = build.listFiles(name, language);
+      const { script, modules, styles } = build.listFiles(page, language);
       // The page itself and its texts are among them.
       t.true(modules.length >= 3, name);
       const bytes = gzipBytes([script, ...modules]);

@@ -18,7 +18,7 @@ const load = async (source: string): Promise<Catalog> =>
 
 /** Catalogs in English, with those in Russian beside them. */
 const english = Object.keys(manifest).filter((source) =>
-  /(?:^messages\/en|\/messages\.en)\.ts$/.test(source),
+  /(?:(?:^|\/)messages\/en|\/messages\.en)\.ts$/.test(source),
 );
 const toRussian = (source: string): string => source.replace(/en\.ts$/, 'ru.ts');
 

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { Router } from 'wouter-preact';
 import { forgetDrafts } from '../lib/draft.ts';
 import { mayLeave } from '../lib/leave-guard.ts';
-import type { LoadedPage } from '../lib/pages.ts';
+import type { FrameProps, LoadedPage } from '../lib/pages.ts';
 import { queryClient } from '../lib/queries.ts';
 import { selectAccount } from '../lib/selected-account.ts';
 import { onSessionEnd, useSession } from '../lib/session.ts';
@@ -28,6 +28,7 @@ export function App({ first }: { readonly first: LoadedPage }) {
       }),
     [],
   );
+  const Frame = first.Frame ?? SiteFrame;
   const userId = useSession().user?.id ?? null;
   useEffect(() => {
     // What this tab keeps may be of somebody else, who did not sign out.
@@ -40,13 +41,20 @@ export function App({ first }: { readonly first: LoadedPage }) {
           if (mayLeave()) navigate(to, options);
         }}
       >
-        <SkipLink />
-        <Header />
-        <OfflineNote />
-        <PageView first={first} />
-        <Footer />
+        <Frame first={first} />
         <Toasts />
       </Router>
     </QueryClientProvider>
   );
 }
+
+/** What stands around the pages of customers. */
+const SiteFrame = ({ first }: FrameProps) => (
+  <>
+    <SkipLink />
+    <Header />
+    <OfflineNote />
+    <PageView first={first} />
+    <Footer />
+  </>
+);

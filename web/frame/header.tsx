@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { switchAccount, useAccounts } from '../lib/accounts.ts';
@@ -13,33 +14,48 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Menu, type MenuGroup } from '../ui/menu.tsx';
 import { showToast } from '../ui/toast.tsx';
-import { Navigation } from './navigation.tsx';
+import { Navigation, useSections, type SectionLink } from './navigation.tsx';
 import { SiteLink } from './site-link.tsx';
 
 export function Header() {
   const { status } = useSession();
   return (
+    <HeaderFrame home="/" name={config.name} sections={useSections()}>
+      {status !== 'none' && <AccountMenu />}
+      <AppearanceMenu />
+      {status === 'none' ? <SignInLink /> : <UserMenu />}
+    </HeaderFrame>
+  );
+}
+
+/** The bar above each page: the brand, the sections and, at its end, menus. At phone width, the sections are a menu. */
+export function HeaderFrame({
+  home,
+  name,
+  sections,
+  children,
+}: {
+  readonly home: string;
+  readonly name: ComponentChildren;
+  readonly sections: readonly SectionLink[];
+  readonly children: ComponentChildren;
+}) {
+  return (
     <header class="header">
       <div class="header-inner">
-        <Brand />
-        <Navigation />
+        <SiteLink href={home} class="brand">
+          {config.logo_url === null ? <Mark /> : <img src={config.logo_url} alt="" height="28" />}
+          <span>{name}</span>
+        </SiteLink>
+        {sections.length > 0 && <Navigation sections={sections} />}
         <div class="header-end">
-          {status !== 'none' && <AccountMenu />}
-          <AppearanceMenu />
-          {status === 'none' ? <SignInLink /> : <UserMenu />}
-          <PhoneMenu />
+          {children}
+          {sections.length > 0 && <PhoneMenu sections={sections} />}
         </div>
       </div>
     </header>
   );
 }
-
-const Brand = () => (
-  <SiteLink href="/" class="brand">
-    {config.logo_url === null ? <Mark /> : <img src={config.logo_url} alt="" height="28" />}
-    <span>{config.name}</span>
-  </SiteLink>
-);
 
 /** The product's own mark. */
 const Mark = () => (
@@ -92,7 +108,7 @@ function useAppearanceGroups(): readonly MenuGroup[] {
   ];
 }
 
-function AppearanceMenu() {
+export function AppearanceMenu() {
   const common = useCommon();
   return (
     <Menu
@@ -185,7 +201,7 @@ function UserMenu() {
 }
 
 /** The navigation at phone width. */
-function PhoneMenu() {
+function PhoneMenu({ sections }: { readonly sections: readonly SectionLink[] }) {
   const common = useCommon();
   const [isOpen, setIsOpen] = useState(false);
   const close = (): void => setIsOpen(false);
@@ -193,7 +209,7 @@ function PhoneMenu() {
     <span class="phone-menu">
       <Button kind="quiet" icon="menu" aria-label={common('openMenu')} onClick={() => setIsOpen(true)} />
       <Dialog title={common('menu')} isOpen={isOpen} onClose={close} size="small">
-        <Navigation onFollow={close} />
+        <Navigation sections={sections} onFollow={close} />
       </Dialog>
     </span>
   );

@@ -15,21 +15,47 @@ const forAll = [
   ['/docs', 'docs'],
 ] as const;
 
-/** @param onFollow called when a link is followed, to close the menu that it is in */
-export function Navigation({ onFollow }: { readonly onFollow?: () => void }) {
+export interface SectionLink {
+  readonly href: string;
+  readonly label: string;
+  /** Where else the link leads to the current section. */
+  readonly beside?: string;
+  /** Whether it leads to one page alone. */
+  readonly isExact?: boolean;
+}
+
+/** The sections that the visitor can see. */
+export function useSections(): readonly SectionLink[] {
   const common = useCommon();
   const { status } = useSession();
   const links = status === 'none' ? forAll : [...forUsers, ...forAll];
+  return links.map(([href, name]) => ({
+    href,
+    label: common(name),
+    ...(name === 'jobs' ? { beside: '/batches' } : {}),
+  }));
+}
+
+/** @param onFollow called when a link is followed, to close the menu that it is in */
+export function Navigation({
+  sections,
+  onFollow,
+}: {
+  readonly sections: readonly SectionLink[];
+  readonly onFollow?: () => void;
+}) {
+  const common = useCommon();
   return (
     <nav class="navigation" aria-label={common('mainNavigation')}>
-      {links.map(([href, name]) => (
+      {sections.map(({ href, label, beside, isExact }) => (
         <SiteLink
           key={href}
           href={href}
-          beside={name === 'jobs' ? '/batches' : undefined}
+          beside={beside}
+          isExact={isExact}
           {...(onFollow === undefined ? {} : { onClick: onFollow })}
         >
-          {common(name)}
+          {label}
         </SiteLink>
       ))}
     </nav>

@@ -18,7 +18,7 @@ export function PageView({ first }: { readonly first: LoadedPage }) {
   const [loaded, setLoaded] = useState<LoadedPage | null>(first);
   const [hasFailed, setHasFailed] = useState(false);
   const isReady = loaded !== null && loaded.name === page.name && loaded.language === language;
-  const mustSignIn = page.needsSession && status === 'none';
+  const mustSignIn = page.access === 'session' && status === 'none';
 
   useEffect(() => {
     if (mustSignIn) navigate(signInHref(), { replace: true, state: { ended: true } });

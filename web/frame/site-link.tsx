@@ -8,6 +8,7 @@ export function SiteLink({
   href,
   class: className,
   beside,
+  isExact = href === '/',
   children,
   onClick,
 }: {
@@ -15,6 +16,8 @@ export function SiteLink({
   readonly class?: string;
   /** Where else the link leads to the current section. */
   readonly beside?: string | undefined;
+  /** Whether it leads to one page alone, and to no section. */
+  readonly isExact?: boolean | undefined;
   readonly children: ComponentChildren;
   readonly onClick?: () => void;
 }) {
@@ -23,7 +26,7 @@ export function SiteLink({
   const target = href.split(/[?#]/)[0]!;
   const isWithin = (section: string): boolean => path.startsWith(`${section}/`);
   const isCurrent =
-    path === target || (target !== '/' && isWithin(target)) || (beside !== undefined && isWithin(beside));
+    path === target || (!isExact && isWithin(target)) || (beside !== undefined && isWithin(beside));
   const prepare = (): void => {
     // If it fails, following the link says so.
     loadPage(findPage(target).name, language).catch(() => undefined);

@@ -13,6 +13,13 @@ export interface LoadedPage {
   readonly language: Language;
   readonly Component: ComponentType<PageProps>;
   readonly catalog: Catalog;
+  /** What stands around it; null for the frame of the site. */
+  readonly Frame: ComponentType<FrameProps> | null;
+}
+
+export interface FrameProps {
+  /** The page to begin with. */
+  readonly first: LoadedPage;
 }
 
 const components = import.meta.glob<{ default: ComponentType<PageProps> }>('../pages/*/index.tsx');
@@ -20,11 +27,19 @@ const catalogs = import.meta.glob<{ default: Catalog }>('../pages/*/messages.*.t
 
 /** Loads the script, style and texts of a page. */
 export async function loadPage(name: string, language: Language): Promise<LoadedPage> {
-  const [{ default: Component }, { default: catalog }] = await Promise.all([
+  const [{ default: Component }, { default: catalog }, Frame] = await Promise.all([
     components[`../pages/${name}/index.tsx`]!(),
     catalogs[`../pages/${name}/messages.${language}.ts`]!(),
+    name.startsWith('admin-') ? loadConsole(language) : null,
   ]);
-  return { name, language, Component, catalog };
+  return { name, language, Component, catalog, Frame };
+}
+
+/** Loads what the pages of the operator's console share. */
+async function loadConsole(language: Language): Promise<ComponentType<FrameProps>> {
+  const { ConsoleFrame, loadConsoleTexts } = await import('../admin/area.ts');
+  await loadConsoleTexts(language);
+  return ConsoleFrame;
 }
 
 export const findPage = (path: string): SitePage => findSitePage(path) ?? missingPage;

@@ -98,7 +98,7 @@ class SitePages {
     if (withoutSlash(path) !== path) {
       context.redirect(`${withoutSlash(path)}${search}`);
       context.status = 308;
-    } else if (page.needsSession && this.#readHint(context) === 'none') {
+    } else if (page.access === 'session' && this.#readHint(context) === 'none') {
       // A browser shows the page again after somebody has signed in.
       context.set('cache-control', 'no-store');
       context.redirect(`/sign-in?next=${encodeURIComponent(`${path}${search}`)}`);
@@ -151,7 +151,7 @@ class SitePages {
     const content = page.name === 'docs' ? this.#readDocs().readPage(path, language) : null;
     const key = [page.name, content === null ? '' : path, language, theme, session].join(' ');
     return this.#bodies.get([publicUrl], key, () => {
-      const files = this.#build.listFiles(page.name, language);
+      const files = this.#build.listFiles(page, language);
       const text = renderShell({
         page,
         content,

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { PreparedBody } from '../../http/responses/prepared-body.ts';
-import type { SiteLanguage } from './site-pages.ts';
+import type { SiteLanguage, SitePage } from './site-pages.ts';
 
 /** A source file in Vite's manifest. */
 interface ManifestEntry {
@@ -82,13 +82,13 @@ export class WebBuild {
     });
   }
 
-  /** @param pageName its folder in `web/pages/` */
-  listFiles(pageName: string, language: SiteLanguage): PageFiles {
+  listFiles({ name, access }: Pick<SitePage, 'name' | 'access'>, language: SiteLanguage): PageFiles {
     const sources = [
       entrySource,
       `messages/${language}.ts`,
-      `pages/${pageName}/index.tsx`,
-      `pages/${pageName}/messages.${language}.ts`,
+      ...(access === 'operator' ? ['admin/area.ts', `admin/messages/${language}.ts`] : []),
+      `pages/${name}/index.tsx`,
+      `pages/${name}/messages.${language}.ts`,
     ];
     const entries = this.#withImports(sources);
     const script = this.#manifest[entrySource]!.file;

@@ -1,0 +1,70 @@
+import test from 'ava';
+import { callAdmin, createToken, testAdminToken } from '../support/admin-api.ts';
+import { withBrowser } from '../support/browser.ts';
+import { consoleOptions } from '../support/console-page.ts';
+import type { TestStack } from '../support/stack.ts';
+import {
+  findAxeProblems,
+  takeScreenshots,
+  usePages,
+  useWebPage,
+  type PageBrowser,
+  type WebPage,
+} from '../support/web-page.ts';
+
+let stack: TestStack;
+let browser: PageBrowser;
+usePages(
+  test,
+  (pages) => {
+    ({ stack, browser } = pages);
+  },
+  consoleOptions,
+);
+
+const enterToken = async ({ page }: WebPage, token: string): Promise<void> => {
+  await page.getByRole('textbox', { name: 'Token' }).fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+};
+
+withBrowser('an operator signs in with a token, which is kept nowhere, and out in all tabs', async (t) => {
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/admin/session'] });
+  const { page, context } = web;
+  await web.open('/admin/accounts?search=anna');
+  await page.getByRole('heading', { name: 'Operator sign-in' }).waitFor();
+  t.is(await page.getByRole('navigation', { name: 'Main navigation' }).count(), 0);
+  t.deepEqual(await findAxeProblems(web), []);
+  await takeScreenshots(web, 'console-sign-in');
+  await enterToken(web, 'a-wrong-token');
+  await page.getByText('This token is not known here').waitFor();
+  await enterToken(web, testAdminToken);
+  await page.getByRole('heading', { name: 'Accounts' }).waitFor();
+  t.is(new URL(page.url()).search, '?search=anna');
+  t.false((await context.storageState()).origins.some((one) => JSON.stringify(one).includes(testAdminToken)));
+  const [cookie] = (await context.cookies()).filter(({ name }) => name === 'mg_admin');
+  t.true(cookie!.httpOnly);
+  t.is(cookie!.sameSite, 'Strict');
+
+  const other = await context.newPage();
+  await other.goto(`${stack.url}/admin/audit`);
+  await other.getByRole('heading', { name: 'Audit' }).waitFor();
+  await page.getByRole('button', { name: 'Signed in with the token' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  for (const tab of [page, other]) await tab.getByRole('heading', { name: 'Operator sign-in' }).waitFor();
+});
+
+withBrowser('a session that ends with its token is begun again over the page', async (t) => {
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/admin/'] });
+  const { page } = web;
+  const token = await createToken(stack, 'short-lived', 'read');
+  await web.open('/admin/accounts');
+  await enterToken(web, token);
+  await page.getByRole('heading', { name: 'Accounts' }).waitFor();
+  await callAdmin(stack.url, testAdminToken, 'DELETE', '/tokens/short-lived');
+  await page.getByRole('link', { name: 'Audit' }).click();
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
+  await enterToken(web, testAdminToken);
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  t.is(new URL(page.url()).pathname, '/admin/audit');
+  await page.getByRole('cell', { name: 'short-lived' }).first().waitFor();
+});

@@ -1,0 +1,2 @@
+export { ConsoleFrame } from './console-frame.tsx';
+export { loadConsoleTexts } from './texts.ts';

@@ -1,0 +1,124 @@
+import { useMutation, useQuery } from '@tanstack/preact-query';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { describeError } from '../lib/api-error.ts';
+import { useCommon, useLanguage } from '../lib/language.tsx';
+import { Button, type ButtonKind } from '../ui/button.tsx';
+import { Dialog, DialogActions } from '../ui/dialog.tsx';
+import { Field } from '../ui/field.tsx';
+import { ErrorText, Skeleton } from '../ui/states.tsx';
+import { consoleQueries } from './api.ts';
+import { useConsole } from './texts.ts';
+
+export interface ConfirmActionProps<Effect, Result> {
+  readonly title: string;
+  /** The name of the action, on its button. */
+  readonly action: string;
+  readonly kind?: ButtonKind;
+  /** Asks the API what the action would do, without doing it. */
+  readonly preview?: (signal: AbortSignal) => Promise<Effect>;
+  /** Says it, in numbers. */
+  readonly describe?: (effect: Effect) => ComponentChildren;
+  /** A word to type first, such as the name of what is emptied. */
+  readonly word?: string;
+  /** Whether a reason must be given, which `run` gets. */
+  readonly needsReason?: boolean;
+  /** Whether the fields in `children` are filled in. */
+  readonly isReady?: boolean;
+  /** Fields of the action, or more about it. */
+  readonly children?: ComponentChildren;
+  readonly run: (reason: string) => Promise<Result>;
+  /** Called when it is done; the caller closes the dialog. Everything that was read is read again. */
+  readonly onDone: (result: Result) => void;
+  readonly onClose: () => void;
+}
+
+/** A dialog that says what an action will do, asks once, and does it. Render it while it is open. */
+export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, Result>) {
+  const { title, action, kind = 'danger', word, needsReason = false, isReady = true, children } = props;
+  const t = useConsole();
+  const common = useCommon();
+  const [typed, setTyped] = useState('');
+  const [reason, setReason] = useState('');
+  const [isReasonMissing, setIsReasonMissing] = useState(false);
+  const work = useMutation({
+    mutationFn: () => props.run(reason.trim()),
+    onSuccess: async (result) => {
+      props.onDone(result);
+      await consoleQueries.invalidateQueries();
+    },
+  });
+  const isTyped = word === undefined || typed.trim() === word;
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const lacksReason = needsReason && reason.trim() === '';
+    setIsReasonMissing(lacksReason);
+    if (!lacksReason && isTyped && isReady && !work.isPending) work.mutate();
+  };
+  return (
+    <Dialog title={title} isOpen onClose={props.onClose} isGuarded={reason !== '' || children !== undefined}>
+      <form onSubmit={submit} noValidate>
+        {props.preview !== undefined && <EffectText {...props} preview={props.preview} />}
+        {children}
+        {needsReason && (
+          <Field
+            label={t('reason')}
+            hint={t('reasonHint')}
+            maxLength={500}
+            value={reason}
+            error={isReasonMissing ? t('reasonMissing') : null}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        )}
+        {word !== undefined && (
+          <Field
+            label={t('typeToConfirm', { word })}
+            autoComplete="off"
+            spellcheck={false}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        )}
+        <p class="soft small">{t('recorded')}</p>
+        <ErrorText error={work.error} />
+        <DialogActions>
+          <Button onClick={props.onClose}>{common('cancel')}</Button>
+          <Button kind={kind} type="submit" busy={work.isPending} disabled={!isTyped || !isReady}>
+            {action}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+function EffectText<Effect, Result>({
+  title,
+  preview,
+  describe,
+}: ConfirmActionProps<Effect, Result> & {
+  readonly preview: (signal: AbortSignal) => Promise<Effect>;
+}) {
+  const t = useConsole();
+  const language = useLanguage();
+  const { data, error } = useQuery({
+    queryKey: ['effect', title],
+    queryFn: ({ signal }) => preview(signal),
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  });
+  if (data !== undefined)
+    return (
+      <div class="confirm-effect" role="status">
+        {describe?.(data)}
+      </div>
+    );
+  if (error !== null)
+    return <p role="status">{t('notCounted', { reason: describeError(error, language) })}</p>;
+  return (
+    <div role="status" aria-label={t('counting')}>
+      <Skeleton lines={1} height="3rem" />
+    </div>
+  );
+}

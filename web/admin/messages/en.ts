@@ -1,0 +1,50 @@
+import type { Catalog } from '../../lib/messages.ts';
+
+/** Texts that the pages of the operator's console share. */
+const messages = {
+  operator: 'operator',
+  overview: 'Overview',
+  accounts: 'Accounts',
+  requests: 'Requests',
+  models: 'Models',
+  work: 'Work',
+  codes: 'Codes',
+  users: 'Users',
+  audit: 'Audit',
+  signInTitle: 'Operator sign-in',
+  signInText:
+    'With a token of the admin API. The browser gets a session of eight hours; the token itself is not kept.',
+  token: 'Token',
+  tokenHint: 'ADMIN_TOKEN, or one that “admin token create” has printed.',
+  tokenMissing: 'Enter a token.',
+  tokenWrong: 'This token is not known here. It may have been revoked.',
+  noTokens:
+    'The admin API is switched off: there is no token yet. Set ADMIN_TOKEN, or create one on the server:',
+  signIn: 'Sign in',
+  signOut: 'Sign out',
+  endedTitle: 'Your session has ended',
+  endedText: 'Sign in to go on. What you have typed stays.',
+  tokenMenu: 'Signed in with the token “{name}”',
+  scope_read: 'may read',
+  scope_billing: 'may read, create accounts, credit, and create codes',
+  scope_all: 'may do everything',
+  toSite: 'Customer pages',
+  toBoard: 'Queue board',
+  toReference: 'Reference of the admin API',
+  find: 'Find',
+  findPlaceholder: 'Id, email, name or key',
+  refresh: 'Refresh',
+  more: 'Show more',
+  shown: { one: '{count} shown', other: '{count} shown' },
+  nothing: 'Nothing here yet',
+  counting: 'Counting what this will affect…',
+  notCounted: 'What this will affect could not be counted: {reason}',
+  typeToConfirm: 'Type {word} to confirm',
+  reason: 'Reason',
+  reasonHint: 'For operators; it is in the audit log.',
+  reasonMissing: 'Say why.',
+  recorded: 'This is recorded in the audit log with your token.',
+  readOnly: 'This token may not do this.',
+} as const satisfies Catalog;
+
+export default messages;

@@ -1,0 +1,55 @@
+import type { TranslationOf } from '../../lib/messages.ts';
+import type en from './en.ts';
+
+const messages: TranslationOf<typeof en> = {
+  operator: 'оператор',
+  overview: 'Обзор',
+  accounts: 'Аккаунты',
+  requests: 'Запросы',
+  models: 'Модели',
+  work: 'Работа',
+  codes: 'Коды',
+  users: 'Пользователи',
+  audit: 'Журнал',
+  signInTitle: 'Вход для оператора',
+  signInText:
+    'По токену API администратора. Браузер получит сессию на восемь часов, сам токен не сохраняется.',
+  token: 'Токен',
+  tokenHint: 'ADMIN_TOKEN или токен, который напечатала команда «admin token create».',
+  tokenMissing: 'Введите токен.',
+  tokenWrong: 'Такого токена здесь нет. Возможно, его отозвали.',
+  noTokens:
+    'API администратора выключен: ни одного токена ещё нет. Задайте ADMIN_TOKEN или создайте токен на сервере:',
+  signIn: 'Войти',
+  signOut: 'Выйти',
+  endedTitle: 'Сессия закончилась',
+  endedText: 'Войдите, чтобы продолжить. Введённое сохранится.',
+  tokenMenu: 'Вход по токену «{name}»',
+  scope_read: 'может читать',
+  scope_billing: 'может читать, создавать аккаунты, пополнять их и создавать коды',
+  scope_all: 'может всё',
+  toSite: 'Страницы для клиентов',
+  toBoard: 'Доска очередей',
+  toReference: 'Справочник API администратора',
+  find: 'Найти',
+  findPlaceholder: 'Id, почта, имя или ключ',
+  refresh: 'Обновить',
+  more: 'Показать ещё',
+  shown: {
+    one: 'показана {count}',
+    few: 'показаны {count}',
+    many: 'показано {count}',
+    other: 'показано {count}',
+  },
+  nothing: 'Здесь пока ничего нет',
+  counting: 'Считаем, что это затронет…',
+  notCounted: 'Не удалось посчитать, что это затронет: {reason}',
+  typeToConfirm: 'Чтобы подтвердить, введите {word}',
+  reason: 'Причина',
+  reasonHint: 'Для операторов; останется в журнале изменений.',
+  reasonMissing: 'Укажите причину.',
+  recorded: 'Действие будет записано в журнал изменений вместе с вашим токеном.',
+  readOnly: 'Этот токен не даёт права на это.',
+};
+
+export default messages;

@@ -1,0 +1,13 @@
+import { useMessages } from '../../lib/language.tsx';
+import type en from './messages.en.ts';
+
+export default function AdminCodesPage() {
+  const t = useMessages<typeof en>();
+  return (
+    <div class="page">
+      <div class="page-head">
+        <h1>{t('title')}</h1>
+      </div>
+    </div>
+  );
+}
