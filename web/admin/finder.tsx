@@ -9,7 +9,7 @@ export function Finder() {
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    const text = String(new FormData(form).get('text') ?? '').trim();
+    const text = form.querySelector('input')!.value.trim();
     if (text === '') return;
     navigate(`/admin/accounts?search=${encodeURIComponent(text)}`);
     form.reset();
