@@ -114,6 +114,8 @@ withBrowser('a file that cannot run says which lines are wrong, on a phone and i
     'Строка 2',
     'Строка 3',
   ]);
+  await page.getByText('Строка — некорректный JSON').waitFor();
+  await page.getByText('В каждой строке нужен custom_id.').waitFor();
   t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
   await takeScreenshots(web, 'jobs-faults');
   await page.getByRole('button', { name: 'Выбрать другой файл' }).click();

@@ -41,6 +41,7 @@ const messages = {
   retry: 'Try again',
   loading: 'Loading',
   failed: 'That did not work',
+  originalText: 'Original text',
   requestId: 'Request',
   pageFailed: 'This page has stopped working',
   reload: 'Reload the page',

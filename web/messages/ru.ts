@@ -41,6 +41,7 @@ const messages: TranslationOf<typeof en> = {
   retry: 'Попробовать ещё раз',
   loading: 'Загрузка',
   failed: 'Не получилось',
+  originalText: 'Исходный текст (на английском)',
   requestId: 'Запрос',
   pageFailed: 'Страница перестала работать',
   reload: 'Обновить страницу',

@@ -47,7 +47,7 @@ function LineReason({ line }: { readonly line: ResultLine }) {
   const known = notRunCodes.find((one) => one === code);
   return (
     <div class="batch-reason">
-      <p>{known === undefined ? <Reason code={code} message={message} /> : t(known)}</p>
+      <div>{known === undefined ? <Reason code={code} message={message} /> : t(known)}</div>
       {known === undefined && code !== null && <code class="soft">{code}</code>}
     </div>
   );
