@@ -29,7 +29,7 @@ const messages = {
   balance: 'balance',
   noAccount: 'No account yet',
   manageAccounts: 'Manage accounts',
-  userMenu: 'Your account: {email}',
+  userMenu: 'Your profile: {email}',
   terms: 'Terms',
   privacy: 'Privacy',
   support: 'Support',

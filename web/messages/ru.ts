@@ -29,7 +29,7 @@ const messages: TranslationOf<typeof en> = {
   balance: 'баланс',
   noAccount: 'Аккаунта пока нет',
   manageAccounts: 'Управление аккаунтами',
-  userMenu: 'Ваша учётная запись: {email}',
+  userMenu: 'Ваш профиль: {email}',
   terms: 'Условия',
   privacy: 'Конфиденциальность',
   support: 'Поддержка',
