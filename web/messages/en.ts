@@ -35,6 +35,7 @@ const messages = {
   support: 'Support',
   close: 'Close',
   cancel: 'Cancel',
+  goBack: 'Go back',
   save: 'Save',
   copy: 'Copy',
   copied: 'Copied',

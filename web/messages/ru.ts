@@ -35,6 +35,7 @@ const messages: TranslationOf<typeof en> = {
   support: 'Поддержка',
   close: 'Закрыть',
   cancel: 'Отмена',
+  goBack: 'Назад',
   save: 'Сохранить',
   copy: 'Копировать',
   copied: 'Скопировано',

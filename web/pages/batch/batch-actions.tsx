@@ -9,7 +9,7 @@ import { useLanguage, useMessages } from '../../lib/language.tsx';
 import { queryClient } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { showToast } from '../../ui/toast.tsx';
-import { Ask } from '../jobs/shared/ask.tsx';
+import { Ask } from '../../ui/ask.tsx';
 import { hasBatchEnded, type Batch } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 

@@ -40,6 +40,8 @@ const messages = {
   requestCount: { one: '{count} request', other: '{count} requests' },
   totalTokens: '{input} → {output} tokens',
   newChat: 'New chat',
+  chatCleared: 'A new chat has begun',
+  bringBack: 'Bring the old one back',
   emptyChat: 'Ask something',
   emptyChatText:
     'Write a message below. It is charged to the selected account like any request. The conversation stays in this tab only.',

@@ -46,6 +46,8 @@ const messages: TranslationOf<typeof en> = {
   },
   totalTokens: '{input} → {output} токенов',
   newChat: 'Новый чат',
+  chatCleared: 'Начат новый чат',
+  bringBack: 'Вернуть прежний',
   emptyChat: 'Спросите что-нибудь',
   emptyChatText:
     'Напишите сообщение. Оно оплачивается с выбранного аккаунта, как любой запрос. Разговор хранится только в этой вкладке.',
