@@ -46,6 +46,8 @@ const messages: TranslationOf<typeof en> = {
     other: '{count} новых',
   },
   csv: 'Скачать CSV',
+  csvPlain: 'CSV',
+  csvExcel: 'CSV для Excel',
   tooEarly: 'Отдельные запросы видны 72 часа',
   tooEarlyText: 'Всё, что было раньше, сложено {days}.',
   toDays: 'по дням и моделям',
