@@ -65,14 +65,12 @@ export function toExcelCsv(
   options: ExcelOptions,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const writer = new ExcelWriter(options);
-  return csv
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(
-      new TransformStream<string, string>({
-        start: (controller) => controller.enqueue(byteOrderMark),
-        transform: (text, controller) => controller.enqueue(writer.push(text)),
-        flush: (controller) => controller.enqueue(writer.end()),
-      }),
-    )
-    .pipeThrough(new TextEncoderStream());
+  const encoder = new TextEncoder();
+  return csv.pipeThrough(new TextDecoderStream()).pipeThrough(
+    new TransformStream<string, Uint8Array<ArrayBuffer>>({
+      start: (controller) => controller.enqueue(encoder.encode(byteOrderMark)),
+      transform: (text, controller) => controller.enqueue(encoder.encode(writer.push(text))),
+      flush: (controller) => controller.enqueue(encoder.encode(writer.end())),
+    }),
+  );
 }
