@@ -95,6 +95,10 @@ export const reasonTexts = {
     en: 'Line {line} has the same custom_id, {id}. Each line needs its own.',
     ru: 'В строке {line} такой же custom_id, {id}. У каждой строки он должен быть свой.',
   },
+  batchLines: {
+    en: '{count} lines called the model, {failed} of them failed',
+    ru: 'Строк, отправленных модели: {count}, из них с ошибкой: {failed}',
+  },
   urlMismatch: {
     en: 'The url of the line is {url}, and the endpoint of the batch is {endpoint}.',
     ru: 'url строки — {url}, а пакет создан для {endpoint}.',

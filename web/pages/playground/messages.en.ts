@@ -15,6 +15,7 @@ const messages = {
   aboutModel: 'About this model',
   settings: 'Settings',
   byDefault: 'Default',
+  byDefaultShort: 'auto',
   defaultIs: 'Default ({choice})',
   reset: 'Reset to defaults',
   outside: 'From {min} to {max}',

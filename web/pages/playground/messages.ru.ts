@@ -16,6 +16,7 @@ const messages: TranslationOf<typeof en> = {
   aboutModel: 'О модели',
   settings: 'Настройки',
   byDefault: 'По умолчанию',
+  byDefaultShort: 'авто',
   defaultIs: 'По умолчанию ({choice})',
   reset: 'Сбросить настройки',
   outside: 'От {min} до {max}',

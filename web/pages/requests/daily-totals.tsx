@@ -100,9 +100,8 @@ function Sums({
   };
   return (
     <tr>
-      <th scope="row" colSpan={2}>
-        {t('total')}
-      </th>
+      <th scope="row">{t('total')}</th>
+      <td class="minor" />
       {columns.slice(2).map((column) => (
         <td key={column.name} class={column.isMinor === true ? 'number minor' : 'number'}>
           {column.render(sums)}
@@ -125,10 +124,16 @@ function useColumns(): readonly Column<DailyStat>[] {
     {
       name: t('day'),
       isHeader: true,
-      render: ({ stat_date: day }) => <span class="requests-day">{format.day(day)}</span>,
+      render: ({ stat_date: day, model_name: model }) => (
+        <>
+          <span class="requests-day">{format.day(day)}</span>
+          <span class="requests-beside">{model}</span>
+        </>
+      ),
     },
     {
       name: t('model'),
+      isMinor: true,
       render: ({ model_name: model }) => <span class="requests-model">{model}</span>,
     },
     count(t('requests'), (stat) => stat.request_count, false),

@@ -28,7 +28,7 @@ export function Details({
   const t = useMessages<typeof en>();
   if (!success && status === cancelledStatus) return <>{t('cancelledText')}</>;
   const [, code, message] = (success ? null : /^(\w+): (.*)$/s.exec(details ?? '')) ?? [];
-  if (code === undefined) return <>{details}</>;
+  if (code === undefined) return <Reason code={null} message={details ?? ''} isBrief={isBrief} />;
   return (
     <>
       {code}: <Reason code={code} message={message ?? ''} isBrief={isBrief} />
