@@ -33,7 +33,7 @@ const initial: EmbeddingState = { texts: ['', ''], dimensions: '', result: null,
 /** Returns the texts of a user in this tab. */
 export const openEmbeddings = (owner: string): Store<EmbeddingState> =>
   openTabStore({
-    name: 'playground-embeddings-1',
+    name: 'playground-embeddings-2',
     owner,
     initial,
     shrink: (state) => ({ ...state, result: null }),
