@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { countDigits, fromNano, toNano } from '../../lib/nano.ts';
+import { formatRub } from '../../../shared/encoding/money.ts';
+import { countDigits, toNano } from '../../lib/nano.ts';
 import { Table } from '../../ui/table.tsx';
 import { breakDown, isPerMillion, type Breakdown, type CostLine } from './break-down.ts';
 import type en from './messages.en.ts';
@@ -39,7 +40,7 @@ function Lines({ breakdown, costNano }: { readonly breakdown: Breakdown; readonl
   ].filter(({ nano }) => nano !== 0n);
   // Digits stand under each other.
   const digits = Math.max(...[...lines, ...rest, { nano: costNano }].map(({ nano }) => countDigits(nano)));
-  const write = (nano: bigint): string => format.exactMoney(fromNano(nano), digits);
+  const write = (nano: bigint): string => format.exactMoney(formatRub(nano), digits);
   const writeQuantity = ({ quantity }: CostLine): string => format.exactNumber(quantity);
   const writeRate = ({ part, rate }: CostLine): string =>
     isPerMillion(part) ? t('perMillion', { price: format.price(rate) }) : format.price(rate);
