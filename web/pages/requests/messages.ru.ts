@@ -18,8 +18,6 @@ const messages: TranslationOf<typeof en> = {
   allOutcomes: 'Любой',
   outcome_success: 'Успешно',
   outcome_error: 'Ошибка',
-  failedWith: 'Ошибка {code}',
-  cancelled: 'Отменён',
   cancelledText: 'Вы остановили запрос, или связь прервалась. Оплачивается то, что модель успела написать.',
   period: 'Период',
   period_all: 'Последние 72 часа',
