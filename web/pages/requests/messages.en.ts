@@ -1,6 +1,8 @@
 import type { Catalog } from '../../lib/messages.ts';
+import costTexts from '../../ui/cost-texts.en.ts';
 
 const messages = {
+  ...costTexts,
   title: 'Requests',
   intro: 'What was sent to the models, how it went and what it cost.',
   viewLog: 'Last 72 hours',
@@ -33,7 +35,6 @@ const messages = {
   ofCache: 'From a cache',
   cachedPart: '{tokens} cached',
   reasoningPart: '{tokens} reasoning',
-  cost: 'Cost',
   newestOnly: 'Sums of the newest ones. Choose a shorter period for all.',
   moreThan: 'more than {requests}',
   newer: { one: '{count} new', other: '{count} new' },
@@ -52,7 +53,6 @@ const messages = {
   daysAreUtc: 'Days begin at 00:00 UTC.',
   day: 'Day',
   freeRequests: 'Free',
-  total: 'Total',
   time: 'Time',
   duration: 'Duration',
   freeRequest: 'free',
@@ -64,28 +64,6 @@ const messages = {
   reasoningTokens: '{tokens} of them reasoning',
   firstTokenAfter: 'first token after {time}',
   address: 'Sent from',
-  breakdown: 'What the cost is made of',
-  part: 'Part',
-  quantity: 'Quantity',
-  rate: 'Rate',
-  amount: 'Amount',
-  times: '{quantity} × {rate}',
-  perMillion: '{price} per million',
-  part_prompt: 'Input tokens',
-  part_cached_prompt: 'Input tokens from a cache',
-  part_cache_write: 'Input tokens written to a cache',
-  part_completion: 'Output tokens',
-  part_image: 'Images',
-  part_second: 'Seconds',
-  part_characters: 'Characters',
-  part_request: 'Requests',
-  rounding: 'Rounding',
-  paidByFreeRequest: 'Paid for with a free request',
-  beyondBalance: 'Beyond your balance, not charged',
-  notCharged: 'It failed, and nothing was charged.',
-  noRates:
-    'There is no breakdown: a batch is charged line by line, and prices of long ago may not be known any more.',
-  estimatedText: 'The gateway counted the tokens, because the vendor did not report them.',
 } as const satisfies Catalog;
 
 export default messages;

@@ -7,10 +7,10 @@ import { useCommon, useMessages } from '../../lib/language.tsx';
 import { modelHref } from '../../lib/models.ts';
 import { Badge } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
+import { CostTable } from '../../ui/cost-table.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { FailureBadge } from '../../ui/request-outcome.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
-import { CostTable } from './cost-table.tsx';
 import { Details } from './details.tsx';
 import type en from './messages.en.ts';
 import { readLog, type RequestRow } from './read-log.ts';
@@ -124,7 +124,7 @@ function Facts({ row }: { readonly row: RequestRow }) {
     },
   ];
   return (
-    <dl class="requests-facts">
+    <dl class="facts">
       {facts.map(({ name, value, note = null }) => (
         <div key={name}>
           <dt>{name}</dt>
