@@ -9,7 +9,8 @@ import {
   unlinkAccount,
   updateAccount,
 } from './accounts.ts';
-import { createRefillCodes, listRefillCodes, revokeRefillCode } from './codes.ts';
+import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
+import { findAnything } from './find.ts';
 import {
   createAdminToken,
   endAdminSession,
@@ -19,6 +20,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
+import { getOverview } from './show-overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
   drainUpstream,
@@ -47,6 +49,8 @@ export const adminEndpoints = {
   startAdminSession,
   getAdminSession,
   endAdminSession,
+  getOverview,
+  findAnything,
   createAccount,
   listAccounts,
   getAccount,
@@ -59,6 +63,7 @@ export const adminEndpoints = {
   createRefillCodes,
   listRefillCodes,
   revokeRefillCode,
+  revokeCodesOfBatch,
   listAdminModels,
   updateModel,
   testModel,
