@@ -55,6 +55,8 @@ const messages = {
   reasonMissing: 'Say why.',
   recorded: 'This is recorded in the audit log with your token.',
   readOnly: 'This token may not do this.',
+  newerRow: 'Newer',
+  olderRow: 'Older',
   requestTime: 'Time',
   requestAccount: 'Account',
   requestModel: 'Model',

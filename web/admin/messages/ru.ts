@@ -61,6 +61,8 @@ const messages: TranslationOf<typeof en> = {
   reasonMissing: 'Укажите причину.',
   recorded: 'Действие будет записано в журнал изменений вместе с вашим токеном.',
   readOnly: 'Этот токен не даёт права на это.',
+  newerRow: 'Новее',
+  olderRow: 'Старее',
   requestTime: 'Время',
   requestAccount: 'Аккаунт',
   requestModel: 'Модель',

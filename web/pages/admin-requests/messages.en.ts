@@ -39,8 +39,6 @@ const messages = {
   request: 'Request',
   noSuchRequest:
     'No request with this id was charged or failed at a model. One that is in progress appears when it has ended; one that was refused before a model was called is only in the logs of the api processes.',
-  newer: 'Newer request',
-  older: 'Older request',
   copyId: 'Copy the request id',
   copyTicket: 'Copy as text',
   copyLink: 'Copy the link',

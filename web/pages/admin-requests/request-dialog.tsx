@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/preact-query';
-import { useEffect } from 'preact/hooks';
 import { adminApi, call } from '../../admin/api.ts';
 import type { CursorList } from '../../admin/cursor-list.tsx';
+import { ListTurn } from '../../admin/list-turn.tsx';
 import type { AdminRequest } from '../../admin/request-table.tsx';
 import { ApiError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { toNano } from '../../lib/nano.ts';
-import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { CostTable } from '../../ui/cost-table.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -46,7 +45,7 @@ export function RequestDialog({
       isOpen
       onClose={() => open(null)}
       size="large"
-      actions={<Turn id={id} list={list} />}
+      actions={<ListTurn id={id} list={list} onTurn={open} />}
     >
       <div class="admin-requests-details">
         {isMissing ? (
@@ -63,55 +62,6 @@ export function RequestDialog({
     </Dialog>
   );
 }
-
-/** Goes through the list, also by the arrow keys. */
-function Turn({ id, list }: { readonly id: string; readonly list: CursorList<AdminRequest> }) {
-  const t = useMessages<typeof en>();
-  const { open } = useRequestFilter();
-  const { rows = [], hasMore, isFetchingMore, fetchMore } = list;
-  const at = rows.findIndex((row) => row.id === id);
-  const [before, after] = at === -1 ? [undefined, undefined] : [rows[at - 1]?.id, rows[at + 1]?.id];
-  const isLast = at !== -1 && after === undefined;
-  useEffect(() => {
-    if (isLast && hasMore && !isFetchingMore) fetchMore();
-  }, [isLast, hasMore]);
-  useEffect(() => {
-    const turn = (event: KeyboardEvent): void => {
-      const target = { ArrowLeft: before, ArrowRight: after }[event.key];
-      const isOther = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
-      if (target === undefined || isOther || scrollsSideways(event.target)) return;
-      event.preventDefault();
-      open(target);
-    };
-    document.addEventListener('keydown', turn);
-    return () => document.removeEventListener('keydown', turn);
-  }, [before, after]);
-  return (
-    <>
-      <Button
-        kind="quiet"
-        icon="left"
-        aria-label={t('newer')}
-        title={`${t('newer')} (←)`}
-        aria-disabled={before === undefined}
-        onClick={() => before !== undefined && open(before)}
-      />
-      <Button
-        kind="quiet"
-        icon="right"
-        aria-label={t('older')}
-        title={`${t('older')} (→)`}
-        aria-disabled={after === undefined}
-        onClick={() => after !== undefined && open(after)}
-      />
-    </>
-  );
-}
-
-/** Whether the keys move something within what has the focus. */
-const scrollsSideways = (target: EventTarget | null): boolean =>
-  target instanceof HTMLInputElement ||
-  (target instanceof HTMLElement && target.scrollWidth > target.clientWidth && target.tabIndex === 0);
 
 function RequestView({ row }: { readonly row: AdminRequest }) {
   const t = useMessages<typeof en>();

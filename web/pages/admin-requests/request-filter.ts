@@ -1,12 +1,5 @@
 import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
-import {
-  hoursBefore,
-  noPeriod,
-  ownBounds,
-  readPeriod,
-  type AddressPeriod,
-} from '../../lib/address-period.ts';
-import { fromZoned, toZoned } from '../../lib/zoned-time.ts';
+import { boundsAt, noPeriod, readPeriod, type AddressPeriod } from '../../lib/address-period.ts';
 
 export const outcomes = ['success', 'error'] as const;
 export const periods = ['all', 'hour', 'today', 'day', 'week'] as const;
@@ -69,19 +62,11 @@ function hrefWith(params: URLSearchParams, changes: Readonly<Record<string, stri
 /** What the filters select at a time: periods that end now begin later each time. */
 export function selectAt(filter: RequestFilter, nowMs: number, timeZone: string): Selection {
   const { account, model, upstream, outcome, period } = filter;
-  const bounds = {
-    all: {},
-    hour: { since: hoursBefore(nowMs, 1) },
-    today: { since: fromZoned(`${toZoned(nowMs, timeZone).slice(0, 10)}T00:00`, timeZone)! },
-    day: { since: hoursBefore(nowMs, 24) },
-    week: { since: hoursBefore(nowMs, 7 * 24) },
-    own: ownBounds(period),
-  };
   return {
     ...(account === '' ? {} : { account }),
     ...(model === '' ? {} : { model }),
     ...(upstream === '' ? {} : { upstream }),
     ...(outcome === '' ? {} : { outcome }),
-    ...bounds[period.name],
+    ...boundsAt(period, nowMs, timeZone),
   };
 }
