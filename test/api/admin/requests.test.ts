@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import { readAdmin } from '../../support/admin.ts';
 import { callAdmin, codeOf, readAllPages, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
 import { callApi } from '../../support/call-api.ts';
 import { captureLog } from '../../support/captured-log.ts';
@@ -183,5 +184,6 @@ test('whatever a customer names is found: account, key, user, request, job, batc
   t.regex(unused!, /^code \S+$/);
   t.is((await callApi(stack.url, account.apiKey, 'POST', '/users/redeem', { code })).status, 200);
   t.deepEqual(await find(code), [`${unused} ${account.id}`]);
+  t.like(await readAdmin(stack.env, 'find', code), [{ kind: 'code', account: account.id }]);
   t.deepEqual(await find('nobody'), []);
 });
