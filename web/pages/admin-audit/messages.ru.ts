@@ -70,7 +70,6 @@ const messages: TranslationOf<typeof en> = {
   'action_ledger.discard': 'Удалена запись учёта',
   'action_ledger.release-orphans': 'Освобождены забытые резервы',
   change: 'Изменение',
-  changed: 'Что изменено',
   osUser: 'Пользователь системы',
   address: 'С адреса',
   call: 'Вызов API',

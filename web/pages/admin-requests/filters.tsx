@@ -31,18 +31,20 @@ export function Filters() {
   const models = useModelIds().data ?? [];
   return (
     <section class="card filters" aria-label={t('filters')}>
-      <Field
-        label={t('findById')}
-        type="search"
-        placeholder={t('findByIdHint')}
-        maxLength={200}
-        spellcheck={false}
-        autocomplete="off"
-        onChange={(event) => {
-          const id = event.currentTarget.value.trim();
-          if (id !== '') open(id);
-        }}
-      />
+      <div class="filters-find">
+        <Field
+          label={t('findById')}
+          type="search"
+          placeholder={t('findByIdHint')}
+          maxLength={200}
+          spellcheck={false}
+          autocomplete="off"
+          onChange={(event) => {
+            const id = event.currentTarget.value.trim();
+            if (id !== '') open(id);
+          }}
+        />
+      </div>
       <AccountFilter value={account} onChoose={(id) => setFilter({ account: id })} />
       <FilterSelect
         label={t('model')}
@@ -77,7 +79,7 @@ function Shortcuts() {
   const { period, outcome } = filter;
   const isErrors = outcome === 'error';
   return (
-    <div class="filters-last admin-requests-shortcuts">
+    <div class="filters-last console-buttons admin-requests-shortcuts">
       {(['hour', 'today'] as const).map((name) => (
         <Button
           key={name}

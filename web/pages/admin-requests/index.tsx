@@ -23,7 +23,7 @@ export default function AdminRequestsPage() {
     <div class="page admin-requests">
       <div class="page-head">
         <h1>{t('title')}</h1>
-        <div class="admin-requests-actions">
+        <div class="console-buttons">
           <Button icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
             {common('refresh')}
           </Button>
