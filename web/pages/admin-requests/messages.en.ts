@@ -5,7 +5,6 @@ const messages = {
   ...costTexts,
   beyondBalance: 'Beyond the balance, never charged',
   title: 'All requests',
-  csv: 'Download CSV',
   filters: 'Filters',
   findById: 'Find by request id',
   findByIdHint: 'x-request-id',
