@@ -175,6 +175,7 @@ withBrowser('filters survive a reload, and the file has exactly what is filtered
   t.is(await page.getByLabel('Period').inputValue(), 'hour');
   const downloading = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download CSV' }).click();
+  await page.getByRole('menuitem', { name: 'CSV', exact: true }).click();
   const lines = (await readFile(await (await downloading).path(), 'utf8')).trim().split('\r\n');
   t.is(lines.length, 1 + 31);
   t.true(lines.some((line) => line.includes(steadyId)));
