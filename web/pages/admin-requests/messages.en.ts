@@ -73,7 +73,12 @@ const messages = {
   priceVersion: 'Version of the prices',
   paidBy: 'Paid with',
   freeRequest: 'a free request',
+  paidByCustomer: 'Paid by the customer',
   vendorCost: 'Charged by the vendors',
+  noVendorRates:
+    'There is no breakdown: several calls cost something, the catalog has changed since, or it is a batch.',
+  reasoningTokens: '{tokens} of them reasoning',
+  firstToken: 'first token after {time}',
   margin: 'Margin',
   noVendorCost: 'What the vendor charges is not known: the route has no cost in the catalog.',
   around: 'Other requests of this account, {minutes} minutes around it',

@@ -84,7 +84,12 @@ const messages: TranslationOf<typeof en> = {
   priceVersion: 'Версия цен',
   paidBy: 'Оплачен',
   freeRequest: 'бесплатным запросом',
+  paidByCustomer: 'Заплатил клиент',
   vendorCost: 'Берут поставщики',
+  noVendorRates:
+    'Подробностей нет: оплачивается несколько вызовов, каталог с тех пор изменился, или это пакет.',
+  reasoningTokens: 'из них {tokens} на рассуждения',
+  firstToken: 'первый токен через {time}',
   margin: 'Маржа',
   noVendorCost: 'Сколько берёт поставщик, неизвестно: в каталоге у маршрута нет себестоимости.',
   around: 'Другие запросы этого аккаунта за {minutes} минут до и после',

@@ -78,7 +78,13 @@ function RequestView({ account, row }: { readonly account: ApiAccount; readonly 
         </div>
       </div>
       <Facts row={row} />
-      <CostTable row={row} />
+      <CostTable
+        title={t('cost')}
+        row={row}
+        unknownText={t(!success && row.cost_request === 0 ? 'notCharged' : 'noRates')}
+      >
+        {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
+      </CostTable>
       <p class="requests-link soft small">
         {t('copyLink')}
         <CopyButton text={link} label={t('copyLink')} />
