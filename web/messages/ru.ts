@@ -81,6 +81,12 @@ const messages: TranslationOf<typeof en> = {
   hour: 'Час',
   requestCount: 'Запросы',
   successRate: 'Успешно',
+  csv: 'Скачать CSV',
+  csvPlain: 'CSV',
+  csvExcel: 'CSV для Excel',
+  succeeded: 'Успешно',
+  failedWith: 'Ошибка {code}',
+  cancelled: 'Отменён',
   successByHour: '{name}: доля успешных запросов по часам за сутки',
   noRequests: 'нет запросов',
   hourWithRate: {

@@ -1,8 +1,8 @@
 import test from 'ava';
 import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
-import { readAdmin } from '../../support/admin.ts';
 import { listVendorCharges, presentCharges } from '../../../shared/ledger/list-charges.ts';
+import { readAdmin } from '../../support/admin.ts';
 import { callAdmin, codeOf, readAllPages, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
 import { callApi } from '../../support/call-api.ts';
 import { captureLog } from '../../support/captured-log.ts';

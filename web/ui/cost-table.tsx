@@ -1,38 +1,64 @@
 import type { ComponentChildren } from 'preact';
-import { useFormat } from '../../lib/format.ts';
-import { useMessages } from '../../lib/language.tsx';
-import { formatRub } from '../../../shared/encoding/money.ts';
-import { countDigits, toNano } from '../../lib/nano.ts';
-import { Table } from '../../ui/table.tsx';
-import { breakDown, isPerMillion, type Breakdown, type CostLine } from './break-down.ts';
-import type en from './messages.en.ts';
-import type { RequestRow } from './read-log.ts';
+import { formatRub } from '../../shared/encoding/money.ts';
+import {
+  breakDown,
+  isPerMillion,
+  type Breakdown,
+  type ChargedRequest,
+  type CostLine,
+} from '../lib/break-down.ts';
+import { useFormat } from '../lib/format.ts';
+import { useMessages } from '../lib/language.tsx';
+import { countDigits, toNano } from '../lib/nano.ts';
+import type en from './cost-texts.en.ts';
+import { Table } from './table.tsx';
 
-/** Rate × quantity for each part of the cost, which add up to it to the last digit. */
-export function CostTable({ row }: { readonly row: RequestRow }) {
-  const t = useMessages<typeof en>();
+/**
+ * Rate × quantity for each part of a cost, which add up to it to the last digit. Pages that use it add its texts to
+ * theirs.
+ */
+export function CostTable({
+  title,
+  row,
+  unknownText,
+  children,
+}: {
+  readonly title: string;
+  readonly row: ChargedRequest;
+  /** Why there is no breakdown, if there is none. */
+  readonly unknownText: string;
+  /** More about it. */
+  readonly children?: ComponentChildren;
+}) {
   const format = useFormat();
   const breakdown = breakDown(row);
   return (
-    <section class="requests-cost">
-      <h3>{t('cost')}</h3>
+    <section class="cost-table">
+      <h3>{title}</h3>
       {breakdown === null ? (
         <>
-          <p class="requests-sum money">{format.exactMoney(row.cost_request)}</p>
-          <p class="small soft">{t(!row.success && row.cost_request === 0 ? 'notCharged' : 'noRates')}</p>
+          <p class="cost-table-sum money">{format.exactMoney(row.cost_request)}</p>
+          <p class="small soft">{unknownText}</p>
         </>
       ) : (
-        <Lines breakdown={breakdown} costNano={toNano(row.cost_request)} />
+        <Lines title={title} breakdown={breakdown} costNano={toNano(row.cost_request)} />
       )}
-      {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
+      {children}
     </section>
   );
 }
 
-function Lines({ breakdown, costNano }: { readonly breakdown: Breakdown; readonly costNano: bigint }) {
+function Lines({
+  title,
+  breakdown: { lines, roundingNano, freeNano, shortfallNano },
+  costNano,
+}: {
+  readonly title: string;
+  readonly breakdown: Breakdown;
+  readonly costNano: bigint;
+}) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { lines, roundingNano, freeNano, shortfallNano } = breakdown;
   const rest = [
     { text: t('rounding'), nano: roundingNano },
     { text: t('paidByFreeRequest'), nano: -freeNano },
@@ -46,7 +72,7 @@ function Lines({ breakdown, costNano }: { readonly breakdown: Breakdown; readonl
     isPerMillion(part) ? t('perMillion', { price: format.price(rate) }) : format.price(rate);
   return (
     <Table
-      caption={t('breakdown')}
+      caption={title}
       rows={lines}
       keyOf={({ part }) => part}
       columns={[
@@ -56,7 +82,7 @@ function Lines({ breakdown, costNano }: { readonly breakdown: Breakdown; readonl
           render: (line) => (
             <>
               {t(`part_${line.part}`)}
-              <span class="requests-beside">
+              <span class="cost-table-beside">
                 {t('times', { quantity: writeQuantity(line), rate: writeRate(line) })}
               </span>
             </>
@@ -89,7 +115,7 @@ const FootRow = ({
   readonly isSoft?: boolean;
   readonly children: ComponentChildren;
 }) => (
-  <tr class={isSoft ? 'requests-rest' : ''}>
+  <tr class={isSoft ? 'cost-table-rest' : ''}>
     <th scope="row">{name}</th>
     <td class="minor" />
     <td class="minor" />

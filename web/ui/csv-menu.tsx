@@ -1,11 +1,10 @@
 import { useMutation } from '@tanstack/preact-query';
-import { saveBlob } from '../../lib/download.ts';
-import { useFormat } from '../../lib/format.ts';
-import { useLanguage, useMessages } from '../../lib/language.tsx';
-import { Icon } from '../../ui/icon.tsx';
-import { Menu } from '../../ui/menu.tsx';
-import { ErrorText } from '../../ui/states.tsx';
-import type en from './messages.en.ts';
+import { saveBlob } from '../lib/download.ts';
+import { useFormat } from '../lib/format.ts';
+import { useCommon, useLanguage } from '../lib/language.tsx';
+import { Icon } from './icon.tsx';
+import { Menu } from './menu.tsx';
+import { ErrorText } from './states.tsx';
 
 /** Saves CSV as it is, or as Excel reads it in the page's language. */
 export function CsvMenu({
@@ -19,14 +18,14 @@ export function CsvMenu({
   readonly read: () => Promise<Response>;
   readonly isEmpty?: boolean;
 }) {
-  const t = useMessages<typeof en>();
+  const common = useCommon();
   const language = useLanguage();
   const { timeZone } = useFormat();
   const save = useMutation({
     mutationFn: async (isForExcel: boolean) => {
       const response = await read();
       if (!isForExcel || response.body === null) return saveBlob(await response.blob(), `${name}.csv`);
-      const { toExcelCsv } = await import('../../../api/pages/excel-csv.ts');
+      const { toExcelCsv } = await import('../../api/pages/excel-csv.ts');
       const converted = new Response(toExcelCsv(response.body, { language, timeZone }), {
         headers: { 'content-type': 'text/csv; charset=utf-8' },
       });
@@ -34,24 +33,24 @@ export function CsvMenu({
     },
   });
   return (
-    <div class="requests-csv">
+    <div>
       <Menu
-        label={t('csv')}
+        label={common('csv')}
         hasText
         isDisabled={isEmpty || save.isPending}
         buttonClass="button secondary medium"
         button={
           <>
             <Icon name="download" />
-            {t('csv')}
+            {common('csv')}
             {save.isPending ? <span class="spinner" aria-hidden="true" /> : <Icon name="down" size={14} />}
           </>
         }
         groups={[
           {
             items: [
-              { value: 'csv', label: t('csvPlain'), onSelect: () => save.mutate(false) },
-              { value: 'excel', label: t('csvExcel'), onSelect: () => save.mutate(true) },
+              { value: 'csv', label: common('csvPlain'), onSelect: () => save.mutate(false) },
+              { value: 'excel', label: common('csvExcel'), onSelect: () => save.mutate(true) },
             ],
           },
         ]}
