@@ -6,3 +6,10 @@ export function readAmount(text: string): string | null {
   const amount = text.replaceAll(/[\s₽]/g, '').replace(',', '.');
   return /^\d{1,9}(?:\.\d{1,9})?$/.test(amount) ? amount : null;
 }
+
+/** The same with a minus, or a plus, before it. */
+export function readSignedAmount(text: string): string | null {
+  const [, sign = '', rest = ''] = /^\s*([-−–+]?)(.*)$/s.exec(text) ?? [];
+  const amount = readAmount(rest);
+  return amount === null || sign === '' || sign === '+' ? amount : `-${amount}`;
+}
