@@ -3,6 +3,43 @@ import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
   title: 'Аккаунты',
+  create: 'Создать аккаунт',
+  search: 'Поиск аккаунтов',
+  searchPlaceholder: 'Имя, почта, заметка или id',
+  searchHint: 'Ищет по началу слов имени, почты и заметки и по началу id, от четырёх символов.',
+  searchIsKey:
+    'Это API-ключ. По ключам поиска нет: ключ остался бы в адресе и истории. На сервере аккаунт найдёт «admin account show <ключ>».',
+  noAccounts: 'Аккаунтов ещё нет',
+  noAccountsText: 'Создайте первый или дождитесь клиента, который зарегистрируется сам.',
+  noneFound: 'Ничего не начинается с «{search}»',
+  noneFoundText:
+    'С каждого введённого слова должно начинаться слово имени, почты или заметки либо id. Середина слова не ищется.',
+  account: 'Аккаунт',
+  id: 'Id',
+  state: 'Состояние',
+  balance: 'Баланс',
+  freeRequests: 'Бесплатных',
+  limits: 'Лимиты',
+  lastUsed: 'Последний запрос',
+  never: 'не было',
+  created: 'Создан',
+  tpm: '{tokens} токенов/мин',
+  createTitle: 'Новый аккаунт',
+  moreSettings: 'Лимиты и другие настройки',
+  byDefault: 'по умолчанию',
+  createdTitle: 'Аккаунт создан',
+  createdText: 'Ключ аккаунта {name}:',
+  toAccount: 'Открыть аккаунт',
+  createdAlready:
+    'Из этого окна уже создан аккаунт с другими полями: ответ потерялся. Закройте окно и найдите его в списке.',
+  rpm: '{count}/мин',
+  models: { one: '{count} модель', few: '{count} модели', many: '{count} моделей', other: '{count} модели' },
+  addresses: {
+    one: '{count} адрес',
+    few: '{count} адреса',
+    many: '{count} адресов',
+    other: '{count} адреса',
+  },
 };
 
 export default messages;

@@ -1,0 +1,54 @@
+import type { ComponentChildren } from 'preact';
+import { useLeaveGuard } from '../../lib/leave-guard.ts';
+import { Button } from '../../ui/button.tsx';
+import { CopyButton } from '../../ui/copy.tsx';
+import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { useConsole } from '../texts.ts';
+
+/** Shows an API key, which the API does not tell again, so it is asked before the dialog or the page is left otherwise. */
+export function ShownKeyDialog({
+  title,
+  apiKey,
+  children,
+  actionName,
+  onAction,
+  onClose,
+}: {
+  readonly title: string;
+  /** Null if the key is not told again. */
+  readonly apiKey: string | null;
+  readonly children?: ComponentChildren;
+  /** Of a second button, which leads on. */
+  readonly actionName?: string;
+  readonly onAction?: () => void;
+  readonly onClose: () => void;
+}) {
+  const t = useConsole();
+  const question = apiKey === null ? null : t('keyLeave');
+  useLeaveGuard(question);
+  const leave = (): void => {
+    if (question === null || globalThis.confirm(question)) onClose();
+  };
+  return (
+    <Dialog title={title} isOpen isGuarded onClose={leave}>
+      {children}
+      {apiKey === null ? (
+        <p>{t('keyNotTold')}</p>
+      ) : (
+        <>
+          <p class="shown-key">
+            <code>{apiKey}</code>
+            <CopyButton text={apiKey} label={t('copyKey')} hasText />
+          </p>
+          <p class="shown-key-warning">{t('keyShownOnce')}</p>
+        </>
+      )}
+      <DialogActions>
+        {actionName !== undefined && <Button onClick={() => onAction?.()}>{actionName}</Button>}
+        <Button kind="primary" onClick={onClose}>
+          {t('keyKept')}
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}

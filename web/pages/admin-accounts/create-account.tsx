@@ -1,0 +1,156 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import {
+  emptyDraft,
+  writeNewAccount,
+  type AccountDraft,
+  type Setting,
+} from '../../admin/accounts/account-draft.ts';
+import {
+  AddressesField,
+  BudgetFields,
+  ExpiryField,
+  LowBalanceField,
+  ModelsField,
+  NoteField,
+  OwnerFields,
+  RateFields,
+  SettingField,
+  type FieldsProps,
+} from '../../admin/accounts/setting-fields.tsx';
+import { useSettingsForm } from '../../admin/accounts/settings-form.ts';
+import { ShownKeyDialog } from '../../admin/accounts/shown-key-dialog.tsx';
+import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { ApiError } from '../../lib/api-error.ts';
+import { useFormat } from '../../lib/format.ts';
+import { createIdempotencyKey } from '../../lib/idempotency-key.ts';
+import { useCommon, useMessages } from '../../lib/language.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { ErrorText } from '../../ui/states.tsx';
+import type en from './messages.en.ts';
+
+const common: readonly Setting[] = ['name', 'email', 'balance', 'free_requests', 'note'];
+const rare: readonly Setting[] = [
+  'requests_per_minute',
+  'tokens_per_minute',
+  'budget',
+  'low_balance',
+  'expires_at',
+  'addresses',
+  'user_type',
+  'models',
+];
+const settings = [...common, ...rare];
+
+type Created = Schema<'CreatedAccount'>;
+
+/** Creates an account, and then shows its key. */
+export function CreateAccount({ onClose }: { readonly onClose: () => void }) {
+  const t = useMessages<typeof en>();
+  const [created, setCreated] = useState<Created | null>(null);
+  const [, navigate] = useLocation();
+  if (created === null) return <CreateDialog onClose={onClose} onCreated={setCreated} />;
+  const show = (): void => {
+    onClose();
+    navigate(`/admin/accounts/${encodeURIComponent(created.id)}`);
+  };
+  return (
+    <ShownKeyDialog
+      title={t('createdTitle')}
+      apiKey={created.api_key}
+      actionName={t('toAccount')}
+      onAction={show}
+      onClose={onClose}
+    >
+      <p>
+        {t.nodes('createdText', { name: <strong>{created.name ?? created.email ?? created.id}</strong> })}
+      </p>
+    </ShownKeyDialog>
+  );
+}
+
+function CreateDialog({
+  onClose,
+  onCreated,
+}: {
+  readonly onClose: () => void;
+  readonly onCreated: (created: Created) => void;
+}) {
+  const t = useMessages<typeof en>();
+  const commonTexts = useCommon();
+  const { timeZone } = useFormat();
+  // Of this dialog: repeated calls, such as after a lost response, create one account.
+  const [key] = useState(createIdempotencyKey);
+  const create = (draft: AccountDraft): Promise<Created> =>
+    call(
+      adminApi.POST('/v1/admin/accounts', {
+        params: { header: { 'Idempotency-Key': key } },
+        body: writeNewAccount(draft, settings, timeZone),
+      }),
+    );
+  const { fields, form, work, isChanged } = useSettingsForm({
+    initial: emptyDraft,
+    settings,
+    isNew: true,
+    send: create,
+    onDone: onCreated,
+  });
+  const isConflict = work.error instanceof ApiError && work.error.code === 'idempotency_conflict';
+  const hasRareProblem = rare.some((setting) => fields.errors.of(setting) !== null);
+  return (
+    <Dialog title={t('createTitle')} isOpen isGuarded={isChanged} onClose={onClose}>
+      <form class="settings-form" {...form}>
+        <OwnerFields {...fields} />
+        <div class="settings-row">
+          <SettingField {...fields} setting="balance" inputMode="decimal" placeholder="0" />
+          <SettingField {...fields} setting="free_requests" inputMode="numeric" placeholder="0" />
+        </div>
+        <NoteField {...fields} />
+        <RareFields {...fields} mustOpen={hasRareProblem} />
+        {isConflict ? (
+          <p class="error-text" role="alert">
+            {t('createdAlready')}
+          </p>
+        ) : (
+          <ErrorText error={fields.errors.rest} />
+        )}
+        <DialogActions>
+          <Button onClick={onClose}>{commonTexts('cancel')}</Button>
+          <Button kind="primary" type="submit" busy={work.isPending}>
+            {t('create')}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+function RareFields({
+  mustOpen,
+  ...fields
+}: FieldsProps & {
+  /** Whether it has a field to be mended. */
+  readonly mustOpen: boolean;
+}) {
+  const t = useMessages<typeof en>();
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <details
+      class="settings-more"
+      open={isOpen || mustOpen}
+      onToggle={(event) => setIsOpen(event.currentTarget.open)}
+    >
+      <summary>{t('moreSettings')}</summary>
+      <div class="settings-form">
+        <RateFields {...fields} placeholder={t('byDefault')} />
+        <BudgetFields {...fields} />
+        <LowBalanceField {...fields} />
+        <ExpiryField {...fields} />
+        <AddressesField {...fields} />
+        <ModelsField {...fields} />
+        <SettingField {...fields} setting="user_type" maxLength={64} placeholder="default" />
+      </div>
+    </details>
+  );
+}
