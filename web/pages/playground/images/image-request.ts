@@ -1,6 +1,7 @@
 import type { components } from '../../../generated/api.d.ts';
 import { api, call } from '../../../lib/api.ts';
 import { ApiError } from '../../../lib/api-error.ts';
+import { createKey } from '../../../lib/create-key.ts';
 import { takesPictures, type Model } from '../../../lib/models.ts';
 import { readSelectedAccount } from '../../../lib/selected-account.ts';
 import { readTask, type ImageState, type ImageTask, type Job } from './image-state.ts';
@@ -34,9 +35,6 @@ export function createImageRequest(model: Model, state: ImageState): ImageOrder 
 
 /** An order that was not answered, perhaps because the connection was lost on the way back. */
 let unanswered: { readonly text: string; readonly key: string } | null = null;
-
-/** `crypto.randomUUID` exists on https alone. */
-const createKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 /** The key of an order. The same order has the same key until it is answered, so that it is not charged twice. */
 function chooseKey(order: ImageOrder, account: number | null): string {
