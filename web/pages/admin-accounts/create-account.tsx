@@ -23,7 +23,7 @@ import { ShownKeyDialog } from '../../admin/accounts/shown-key-dialog.tsx';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
-import { createIdempotencyKey } from '../../lib/idempotency-key.ts';
+import { createKey } from '../../lib/create-key.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
@@ -81,7 +81,7 @@ function CreateDialog({
   const commonTexts = useCommon();
   const { timeZone } = useFormat();
   // Of this dialog: repeated calls, such as after a lost response, create one account.
-  const [key] = useState(createIdempotencyKey);
+  const [key] = useState(createKey);
   const create = (draft: AccountDraft): Promise<Created> =>
     call(
       adminApi.POST('/v1/admin/accounts', {

@@ -1,7 +1,7 @@
 import type { components } from '../../../generated/api.d.ts';
 import { api, call } from '../../../lib/api.ts';
 import { ApiError } from '../../../lib/api-error.ts';
-import { createIdempotencyKey } from '../../../lib/idempotency-key.ts';
+import { createKey } from '../../../lib/create-key.ts';
 import { takesPictures, type Model } from '../../../lib/models.ts';
 import { readSelectedAccount } from '../../../lib/selected-account.ts';
 import { readTask, type ImageState, type ImageTask, type Job } from './image-state.ts';
@@ -39,7 +39,7 @@ let unanswered: { readonly text: string; readonly key: string } | null = null;
 /** The key of an order. The same order has the same key until it is answered, so that it is not charged twice. */
 function chooseKey(order: ImageOrder, account: number | null): string {
   const text = JSON.stringify([account, order]);
-  if (unanswered?.text !== text) unanswered = { text, key: createIdempotencyKey() };
+  if (unanswered?.text !== text) unanswered = { text, key: createKey() };
   return unanswered.key;
 }
 
