@@ -86,6 +86,9 @@ const messages: TranslationOf<typeof en> = {
   hour: 'Час',
   requestCount: 'Запросы',
   successRate: 'Успешно',
+  succeeded: 'Успешно',
+  failedWith: 'Ошибка {code}',
+  cancelled: 'Отменён',
   successByHour: '{name}: доля успешных запросов по часам за сутки',
   noRequests: 'нет запросов',
   hourWithRate: {

@@ -93,6 +93,19 @@ const messages = {
   state_budgetUsed: 'budget used up',
   state_empty: 'no balance',
   state_until: 'until {date}',
+  requestTime: 'Time',
+  requestAccount: 'Account',
+  requestModel: 'Model',
+  requestOutcome: 'Outcome',
+  requestUpstream: 'Upstream',
+  requestCalls: { one: '{count} call', other: '{count} calls' },
+  requestTokens: 'Tokens, in → out',
+  requestCached: '{tokens} cached',
+  requestImages: { one: '{count} image', other: '{count} images' },
+  requestCost: 'Cost',
+  requestFree: 'free',
+  requestMargin: 'Margin',
+  requestDuration: 'Duration',
 } as const satisfies Catalog;
 
 export default messages;

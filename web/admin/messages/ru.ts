@@ -99,6 +99,29 @@ const messages: TranslationOf<typeof en> = {
   state_budgetUsed: 'бюджет исчерпан',
   state_empty: 'нет средств',
   state_until: 'до {date}',
+  requestTime: 'Время',
+  requestAccount: 'Аккаунт',
+  requestModel: 'Модель',
+  requestOutcome: 'Результат',
+  requestUpstream: 'Поставщик',
+  requestCalls: {
+    one: '{count} вызов',
+    few: '{count} вызова',
+    many: '{count} вызовов',
+    other: '{count} вызова',
+  },
+  requestTokens: 'Токены, вход → выход',
+  requestCached: '{tokens} из кеша',
+  requestImages: {
+    one: '{count} изображение',
+    few: '{count} изображения',
+    many: '{count} изображений',
+    other: '{count} изображения',
+  },
+  requestCost: 'Стоимость',
+  requestFree: 'бесплатно',
+  requestMargin: 'Маржа',
+  requestDuration: 'Длительность',
 };
 
 export default messages;

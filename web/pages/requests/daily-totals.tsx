@@ -10,9 +10,8 @@ import { DateRange } from '../../ui/date-range.tsx';
 import { Money } from '../../ui/money.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
-import { AccountFilter } from './filters.tsx';
+import { AccountFilter, ModelFilter } from './filters.tsx';
 import type en from './messages.en.ts';
-import { ModelFilter } from './model-filter.tsx';
 import { writeDaysCsv } from './write-days-csv.ts';
 
 const readDay = (text: string | null): string | null =>
@@ -29,10 +28,10 @@ export function DailyTotals({ account }: { readonly account: ApiAccount }) {
   const query = useDailyStats(account.id, { since, until });
   return (
     <>
-      <section class="card requests-filters" aria-label={t('filters')}>
+      <section class="card filters" aria-label={t('filters')}>
         <AccountFilter />
         <ModelFilter value={model} onChoose={(value) => change({ model: value })} />
-        <div class="requests-period">
+        <div class="filters-period">
           <DateRange
             precision="day"
             value={{ since, until }}

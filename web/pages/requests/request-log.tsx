@@ -2,13 +2,14 @@ import { keepPreviousData, useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { ApiAccount } from '../../lib/accounts.ts';
+import { sendRequest } from '../../lib/api.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
+import { CsvButton } from '../../ui/csv-button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Pagination } from '../../ui/pagination.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
-import { DownloadCsv } from './download-csv.tsx';
 import { Filters } from './filters.tsx';
 import type en from './messages.en.ts';
 import { readLog, type RequestPage } from './read-log.ts';
@@ -81,6 +82,7 @@ function LoadedLog({
   readonly selection: Selection;
   readonly children: ComponentChildren;
 }) {
+  const t = useMessages<typeof en>();
   const { page, setPage } = useRequestFilter();
   const top = useRef<HTMLDivElement>(null);
   const turnTo = (next: number): void => {
@@ -93,7 +95,14 @@ function LoadedLog({
         <Totals totals={totals} isExact={isExact} />
         <div class="requests-actions">
           {children}
-          <DownloadCsv account={account} selection={selection} isEmpty={items.length === 0} />
+          <CsvButton
+            label={t('csv')}
+            path={`/v1/web/api-accounts/${account.id}/request-logs`}
+            query={selection}
+            fileName="requests.csv"
+            isEmpty={items.length === 0}
+            send={sendRequest}
+          />
         </div>
       </div>
       {items.length === 0 ? <Nothing /> : <RequestTable rows={items} />}

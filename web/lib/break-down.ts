@@ -1,5 +1,5 @@
-import { toNano } from '../../lib/nano.ts';
-import type { RequestRow } from './read-log.ts';
+import type { components } from '../generated/api.d.ts';
+import { toNano } from './nano.ts';
 
 export const parts = [
   'prompt',
@@ -24,6 +24,12 @@ export interface CostLine {
   readonly nano: bigint;
 }
 
+/** What a request was charged, and by what. */
+export type ChargedRequest = Pick<
+  components['schemas']['RequestLog'],
+  'rates' | 'quantities' | 'cost_request' | 'shortfall' | 'is_free_request'
+>;
+
 /** Lines that add up to the cost, to the last digit. All sums are in nano-roubles. */
 export interface Breakdown {
   readonly lines: readonly CostLine[];
@@ -47,7 +53,7 @@ export function breakDown({
   cost_request: cost,
   shortfall,
   is_free_request: isFree,
-}: RequestRow): Breakdown | null {
+}: ChargedRequest): Breakdown | null {
   if (rates === null || quantities === null) return null;
   // Millionths of a nano-rouble, times a billion because quantities may have a fraction.
   let sum = 0n;
