@@ -238,8 +238,8 @@ const formatSize = (bytes: number): string =>
   bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} KB`;
 
 /** Returns the name of this response's example among the operation's examples. */
-const exampleNameOf = ({ responseType, status }: AdditionalResponse): string =>
-  responseType?.split('/')[1] ?? `status-${status}`;
+const exampleNameOf = ({ name, responseType, status }: AdditionalResponse): string =>
+  name ?? responseType?.split('/')[1] ?? `status-${status}`;
 
 /** Describes the default response and the additional ones, grouped by status. */
 function describeSuccess(operation: Operation, components: SchemaComponents): Record<string, ResponseObject> {
@@ -277,15 +277,23 @@ function describeUnchanged(operation: Operation): Record<string, ResponseObject>
   return { '304': { description, headers: headersOf(operation, 304), content: {} } };
 }
 
+/** Responses of one type are alternatives. */
 function describeContent(
   responses: readonly AdditionalResponse[],
   components: SchemaComponents,
 ): Record<string, MediaType> {
+  const types = [...new Set(responses.map(({ responseType = json }) => responseType))];
   return Object.fromEntries(
-    responses.map(({ responseType = json, response, example }) => {
-      const schema = components.rewrite(response, 'response');
-      const examples = example.response === undefined ? {} : { usual: { value: example.response } };
-      return [responseType, { schema: toMediaSchema(responseType, schema), examples }];
+    types.map((type) => {
+      const ofType = responses.filter(({ responseType = json }) => responseType === type);
+      const schemas = ofType.map(({ response }) => components.rewrite(response, 'response'));
+      const examples = ofType.flatMap((response, i) =>
+        response.example.response === undefined
+          ? []
+          : [[i === 0 ? 'usual' : exampleNameOf(response), { value: response.example.response }] as const],
+      );
+      const schema = schemas.length === 1 ? schemas[0]! : { anyOf: schemas };
+      return [type, { schema: toMediaSchema(type, schema), examples: Object.fromEntries(examples) }];
     }),
   );
 }

@@ -37,7 +37,9 @@ export interface OperationExample {
 /** A response other than the usual success response and the errors: a stream, or a report with another status. */
 export interface AdditionalResponse {
   readonly status: number;
-  /** Defaults to JSON. */
+  /** Of its example; by default that of its type or status. */
+  readonly name?: string;
+  /** Defaults to JSON. A response with the status and type of another one is an alternative to it. */
   readonly responseType?: string;
   /** Schema of a JSON response. For an event stream, schema of the data of one event. */
   readonly response: TSchema;

@@ -3,7 +3,17 @@ import { maxQueuedJobsBound, maxWeight } from '../../../shared/accounts/job-sett
 import { Nullable } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
-import { Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, maxAmount, pageQuery } from './fields.ts';
+import { DryRunQuery, dryRuns } from './dry-run.ts';
+import {
+  Count,
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  Reason,
+  Roubles,
+  maxAmount,
+  pageQuery,
+} from './fields.ts';
 
 const maxRequests = 1_000_000_000;
 
@@ -262,8 +272,10 @@ export const banAccount = defineOperation({
   path: '/admin/accounts/{account_id}/ban',
   auth: 'admin',
   pathParameters: AdminAccountPath,
+  query: DryRunQuery,
   body: Type.Object({ reason: Reason }, { title: 'BanRequest' }),
   response: AdminAccountDetails,
+  additionalResponses: [dryRuns.banAccount],
   errors: ['not_found'],
   example: {
     path,
@@ -296,10 +308,12 @@ export const rotateAccountKey = defineOperation({
   path: '/admin/accounts/{account_id}/rotate-key',
   auth: 'admin',
   pathParameters: AdminAccountPath,
+  query: DryRunQuery,
   response: Type.Object(
     { id: Type.String(), api_key: Type.String({ description: 'The new key, which is shown only here.' }) },
     { title: 'RotatedKey' },
   ),
+  additionalResponses: [dryRuns.rotateKey],
   errors: ['not_found'],
   example: { path, response: { id, api_key: 'mg-Zk3v9n1Qw8rT5yU2iO7pA4sD6fG0hJlXcVbNmQwErTy' } },
 });

@@ -9,7 +9,7 @@ import {
   unlinkAccount,
   updateAccount,
 } from './accounts.ts';
-import { createRefillCodes, listRefillCodes, revokeRefillCode } from './codes.ts';
+import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
 import {
   banUser,
   createAdminToken,
@@ -24,6 +24,7 @@ import {
   startAdminSession,
   unbanUser,
 } from './operators.ts';
+import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
   drainUpstream,
@@ -51,6 +52,7 @@ export const adminOperations = {
   startAdminSession,
   getAdminSession,
   endAdminSession,
+  getOverview,
   createAccount,
   listAccounts,
   getAccount,
@@ -63,6 +65,7 @@ export const adminOperations = {
   createRefillCodes,
   listRefillCodes,
   revokeRefillCode,
+  revokeCodesOfBatch,
   listAdminModels,
   updateModel,
   testModel,

@@ -2,7 +2,10 @@ import Type, { type Static } from 'typebox';
 import { maxCodesOfBatch } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
-import { Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
+import { DryRunQuery, dryRuns } from './dry-run.ts';
+import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
+
+const codeStates = ['unused', 'redeemed', 'expired', 'revoked'] as const;
 
 const AdminCode = Type.Object(
   {
@@ -12,7 +15,7 @@ const AdminCode = Type.Object(
     free_requests: Type.Integer(),
     created_at: Moment('When it was created.'),
     expires_at: OptionalMoment('Until when it can be redeemed.'),
-    status: StringEnum(['unused', 'redeemed', 'expired', 'revoked']),
+    status: StringEnum(codeStates),
     redeemed_by: Nullable(Type.String({ description: 'The id of the account.' })),
     redeemed_at: OptionalMoment('When it was redeemed.'),
     batch: Nullable(
@@ -102,7 +105,14 @@ export const listRefillCodes = defineOperation({
   auth: 'admin',
   adminScope: 'read',
   query: Type.Object({
-    status: Type.Optional(StringEnum(['unused'], { description: 'Only those that can still be redeemed.' })),
+    status: Type.Optional(
+      StringEnum(codeStates, {
+        description: 'Only those with this status; `unused` are those that can still be redeemed.',
+      }),
+    ),
+    batch: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: 'Only those that this call created.' }),
+    ),
     ...pageQuery,
   }),
   response: PageOfAdmin(AdminCode),
@@ -122,7 +132,32 @@ export const revokeRefillCode = defineOperation({
   pathParameters: Type.Object({
     code_id: Type.String({ minLength: 1, maxLength: 100, description: 'The `id` of the code.' }),
   }),
+  query: DryRunQuery,
   response: AdminCode,
+  additionalResponses: [dryRuns.revokeCodes],
   errors: ['not_found', 'validation_failed'],
   example: { path: { code_id: id }, response: { ...code, status: 'revoked' } },
+});
+
+export const revokeCodesOfBatch = defineOperation({
+  operationId: 'revokeCodesOfBatch',
+  tag: 'Admin',
+  summary: 'Revoke all codes of a call',
+  description:
+    'Revokes the codes that one call of `POST /v1/admin/codes` or `admin code create` made, except those that were redeemed.',
+  method: 'post',
+  path: '/admin/codes/batches/{batch}/revoke',
+  auth: 'admin',
+  adminScope: 'billing',
+  pathParameters: Type.Object({
+    batch: Type.String({ minLength: 1, maxLength: 100, description: 'The `batch` of the codes.' }),
+  }),
+  query: DryRunQuery,
+  response: Type.Object(
+    { batch: Type.String(), codes: Count('Codes that were revoked now.') },
+    { title: 'RevokedCodes' },
+  ),
+  additionalResponses: [dryRuns.revokeCodes],
+  errors: ['not_found'],
+  example: { path: { batch }, response: { batch, codes: 10 } },
 });

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
+import { DryRunQuery, dryRuns } from './dry-run.ts';
 import { Count, Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, pageQuery } from './fields.ts';
 
 const Scope = StringEnum(adminScopes, {
@@ -87,7 +88,9 @@ export const revokeAdminToken = defineOperation({
   pathParameters: Type.Object({
     token_id: Type.String({ minLength: 1, maxLength: 100, description: 'The name of the token.' }),
   }),
+  query: DryRunQuery,
   response: AdminToken,
+  additionalResponses: [dryRuns.revokeToken],
   errors: ['not_found', 'validation_failed'],
   example: {
     path: { token_id: token.id },
@@ -317,11 +320,13 @@ export const banUser = defineOperation({
   path: '/admin/users/{user_id}/ban',
   auth: 'admin',
   pathParameters: userPath,
+  query: DryRunQuery,
   body: Type.Object({ reason: Reason }, { title: 'BanRequest' }),
   response: Type.Object(
     { ...userFields, was_already_banned: Type.Boolean(), sessions_ended: Count() },
     { title: 'BannedUser' },
   ),
+  additionalResponses: [dryRuns.banUser],
   errors: ['not_found'],
   example: {
     ...ofUser,
@@ -358,10 +363,12 @@ export const revokeUserSessions = defineOperation({
   path: '/admin/users/{user_id}/revoke-sessions',
   auth: 'admin',
   pathParameters: userPath,
+  query: DryRunQuery,
   response: Type.Object(
     { id: Type.String(), email: Type.String(), sessions_ended: Count() },
     { title: 'EndedUserSessions' },
   ),
+  additionalResponses: [dryRuns.endSessions],
   errors: ['not_found'],
   example: { ...ofUser, response: { id: user.id, email: user.email, sessions_ended: 2 } },
 });

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { ModelType } from '../../../shared/contract/models.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
+import { DryRunQuery, dryRuns } from './dry-run.ts';
 import { Count, PageOfAdmin, pageQuery } from './fields.ts';
 
 const AdminModel = Type.Object(
@@ -58,8 +59,10 @@ export const updateModel = defineOperation({
   path: '/admin/models/{model_id}',
   auth: 'admin',
   pathParameters: modelPath,
+  query: DryRunQuery,
   body: Type.Object({ active: Type.Boolean() }, { title: 'UpdateModelRequest' }),
   response: AdminModel,
+  additionalResponses: [dryRuns.updateModel],
   errors: ['model_not_found'],
   example: {
     path: { model_id: modelId },
@@ -221,8 +224,10 @@ export const drainUpstream = defineOperation({
   path: '/admin/upstreams/{name}/drain',
   auth: 'admin',
   pathParameters: upstreamPath,
+  query: DryRunQuery,
   body: UpstreamRequest,
   response: UpstreamRoutes,
+  additionalResponses: [dryRuns.drainUpstream],
   errors: ['not_found', 'model_not_found'],
   example: { ...upstreamExample, response: { data: [{ ...route, drained: true }] } },
 });

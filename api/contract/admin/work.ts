@@ -3,6 +3,7 @@ import { batchStatuses } from '../../../shared/contract/batch-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { jobStatuses } from '../../../shared/contract/job-terms.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
+import { DryRunQuery, dryRunQuery, dryRuns } from './dry-run.ts';
 import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, pageQuery } from './fields.ts';
 
 const queueNames = ['chat', 'image', 'embedding'] as const;
@@ -64,6 +65,7 @@ export const drainQueue = defineOperation({
   path: '/admin/queues/{queue}/drain',
   auth: 'admin',
   pathParameters: Type.Object({ queue: StringEnum(queueNames) }),
+  query: DryRunQuery,
   response: Type.Object(
     {
       queue: StringEnum(queueNames),
@@ -72,6 +74,7 @@ export const drainQueue = defineOperation({
     },
     { title: 'DrainedQueue' },
   ),
+  additionalResponses: [dryRuns.drainQueue],
   errors: [],
   example: { path: { queue: 'image' }, response: { queue: 'image', jobs: 3, requests: 12 } },
 });
@@ -180,8 +183,9 @@ export const cancelAdminJob = defineOperation({
   path: '/admin/jobs/{job_id}/cancel',
   auth: 'admin',
   pathParameters: jobPath,
-  query: ownerQuery,
+  query: Type.Object({ ...ownerQuery.properties, ...dryRunQuery }),
   response: AdminJob,
+  additionalResponses: [dryRuns.cancelJob],
   errors: ['not_found'],
   example: { ...ofJob, response: { ...job, status: 'cancelled' } },
 });
@@ -307,8 +311,9 @@ export const cancelAdminBatch = defineOperation({
   path: '/admin/batches/{batch_id}/cancel',
   auth: 'admin',
   pathParameters: batchPath,
-  query: ownerQuery,
+  query: Type.Object({ ...ownerQuery.properties, ...dryRunQuery }),
   response: AdminBatch,
+  additionalResponses: [dryRuns.cancelBatch],
   errors: ['not_found'],
   example: { ...ofBatch, response: { ...whole, status: 'cancelling' } },
 });

@@ -9,7 +9,7 @@ import {
   unlinkAccount,
   updateAccount,
 } from './accounts.ts';
-import { createRefillCodes, listRefillCodes, revokeRefillCode } from './codes.ts';
+import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
 import {
   createAdminToken,
   endAdminSession,
@@ -19,6 +19,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
+import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
   drainUpstream,
@@ -47,6 +48,7 @@ export const adminEndpoints = {
   startAdminSession,
   getAdminSession,
   endAdminSession,
+  getOverview,
   createAccount,
   listAccounts,
   getAccount,
@@ -59,6 +61,7 @@ export const adminEndpoints = {
   createRefillCodes,
   listRefillCodes,
   revokeRefillCode,
+  revokeCodesOfBatch,
   listAdminModels,
   updateModel,
   testModel,

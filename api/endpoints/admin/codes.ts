@@ -60,3 +60,7 @@ export const revokeRefillCode = defineAdminEndpoint(
       return present(await revokeCode(services, trailOf(services, context), code));
     }),
 );
+
+export const revokeCodesOfBatch = defineAdminEndpoint(operations.revokeCodesOfBatch, () => () => {
+  throw new AppError('service_unavailable');
+});
