@@ -78,7 +78,7 @@ export const beginDraft = (account: Account, timeZone: string): AccountDraft => 
 /** What is wrong with a setting. The bounds are those of the API. */
 export type Problem =
   | { readonly text: 'wrongCount'; readonly min: number; readonly max: number }
-  | { readonly text: 'wrongAmount' | 'wrongEmail' | 'tooManyAddresses' };
+  | { readonly text: 'wrongAmount' | 'wrongCredit' | 'nothingToCredit' | 'wrongEmail' | 'tooManyAddresses' };
 export type Problems = { readonly [Name in Setting]?: Problem };
 
 const maxAmount = 9_000_000;

@@ -2,20 +2,19 @@ import { ApiError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useLanguage } from '../../lib/language.tsx';
 import { useConsole } from '../texts.ts';
-import type { Problem, Problems, Setting } from './account-draft.ts';
+import type { Problem } from './account-draft.ts';
 
-export interface FieldErrors {
+export interface FieldErrors<Name extends string> {
   /** What is to be said beside a field; null if nothing. */
-  readonly of: (setting: Setting) => string | null;
+  readonly of: (name: Name) => string | null;
   /** An error of the API that is about none of the fields; null if there is none. */
   readonly rest: unknown;
 }
 
-/** A field of the API's error, such as `budget.amount` or `addresses.3`, is about a setting. */
-const isAbout = (field: string, setting: string): boolean =>
-  field === setting || field.startsWith(`${setting}.`);
+/** A field of the API's error, such as `budget.amount` or `addresses.3`, belongs to one of a form. */
+const isAbout = (field: string, name: string): boolean => field === name || field.startsWith(`${name}.`);
 
-export function useProblemText(): (problem: Problem) => string {
+function useProblemText(): (problem: Problem) => string {
   const t = useConsole();
   const format = useFormat();
   return (problem) =>
@@ -26,19 +25,23 @@ export function useProblemText(): (problem: Problem) => string {
 
 /**
  * Says what is wrong with the fields of a form: what the page has found, or what the API has.
- * @param settings that have a field
- * @param error of the last call; null while something was changed since
+ * @param names of the fields, as the API names them
+ * @param error of the last call; null once something was changed
  */
-export function useFieldErrors(settings: readonly string[], problems: Problems, error: unknown): FieldErrors {
+export function useFieldErrors<Name extends string>(
+  names: readonly Name[],
+  problems: { readonly [N in Name]?: Problem },
+  error: unknown,
+): FieldErrors<Name> {
   const language = useLanguage();
   const describe = useProblemText();
   const issues = error instanceof ApiError ? error.issues : [];
-  const isShown = issues.some(({ field }) => settings.some((setting) => isAbout(field, setting)));
+  const isShown = issues.some(({ field }) => names.some((name) => isAbout(field, name)));
   return {
-    of: (setting) => {
-      const problem = problems[setting];
+    of: (name) => {
+      const problem = problems[name];
       if (problem !== undefined) return describe(problem);
-      return issues.find(({ field }) => isAbout(field, setting))?.text[language] ?? null;
+      return issues.find(({ field }) => isAbout(field, name))?.text[language] ?? null;
     },
     rest: isShown ? null : error,
   };

@@ -10,7 +10,7 @@ import type { FieldErrors } from './field-errors.ts';
 
 export interface FieldsProps {
   readonly draft: AccountDraft;
-  readonly errors: FieldErrors;
+  readonly errors: FieldErrors<Setting>;
   readonly change: (change: Partial<AccountDraft>) => void;
 }
 
