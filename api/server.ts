@@ -5,6 +5,7 @@ import type { Config } from '../shared/platform/config/config.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { Operation } from '../shared/contract/operation.ts';
 import { operations } from './contract/operations.ts';
+import { startProcessHeartbeat } from '../shared/operator/process-heartbeat.ts';
 import { reportSetup } from '../shared/doctor/report-setup.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { loadTokenizer } from '../shared/catalog/count-tokens.ts';
@@ -30,9 +31,10 @@ import { createServices } from './create-services.ts';
 import { createDispatch } from './requests/dispatch/create-dispatch.ts';
 import { findMemoryBlockers } from './requests/replies/response-memory.ts';
 import { corsHeaders } from './http/middleware/cors.ts';
-import type { ApiMiddleware } from './http/request/context.ts';
+import type { ApiContext, ApiMiddleware } from './http/request/context.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
 import { openSite } from './pages/site/open-site.ts';
+import { readCookie } from './http/request/session-cookies.ts';
 import type { QueueBoard } from './queue-board/queue-board.ts';
 import { ConditionBoard } from './operator/conditions/condition-board.ts';
 import { ignoreAbsences, reportAbsences } from './operator/conditions/report-absences.ts';
@@ -87,6 +89,7 @@ export async function startApi(
     dispatch,
     responseMemory,
     requestStatsStore,
+    board,
     options,
     tracing,
     log,
@@ -98,6 +101,7 @@ export async function startApi(
     endAccount: (accountId) => runningDispatch.endAccount(accountId, new AppError('account_banned')),
     log,
   });
+  const presence = startProcessHeartbeat(redis, 'api', log);
   const heartbeat = startRequestHeartbeat(reservations, runningDispatch.heartbeatRequests, log);
   listenToChanges(stores, {
     bans,
@@ -144,7 +148,7 @@ export async function startApi(
       await handingBack;
       await queueBoard?.close();
       await runningDispatch.close();
-      await heartbeat.stop();
+      await Promise.all([heartbeat.stop(), presence.stop()]);
       await bans.stop();
       catalog.close();
       await requestStats.stop();
@@ -164,7 +168,11 @@ async function openBoard({ admin, config, redis }: Services): Promise<QueueBoard
   if (adminToken === null) return null;
   const { openQueueBoard } = await import('./queue-board/queue-board.ts');
   const { wrongTokens } = admin;
-  return await openQueueBoard({ redis, adminToken, wrongTokens, publicUrl });
+  const hasSession = async (context: ApiContext): Promise<boolean> => {
+    const cookie = readCookie(context, config, 'admin');
+    return cookie !== null && (await admin.findBySession(cookie)) !== null;
+  };
+  return await openQueueBoard({ redis, adminToken, wrongTokens, hasSession, publicUrl });
 }
 
 function createConnections(

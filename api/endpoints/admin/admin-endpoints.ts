@@ -10,6 +10,7 @@ import {
   updateAccount,
 } from './accounts.ts';
 import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
+import { findAnything } from './find.ts';
 import {
   createAdminToken,
   endAdminSession,
@@ -19,7 +20,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
-import { getOverview } from './overview.ts';
+import { getOverview } from './show-overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
   drainUpstream,
@@ -49,6 +50,7 @@ export const adminEndpoints = {
   getAdminSession,
   endAdminSession,
   getOverview,
+  findAnything,
   createAccount,
   listAccounts,
   getAccount,
