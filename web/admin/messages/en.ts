@@ -89,6 +89,8 @@ const messages = {
   expiryHint: 'In your time zone, {zone}. Empty: for ever.',
   modelsHint: 'None chosen: all models.',
   wrongAmount: 'Enter an amount in roubles of at most 9,000,000, such as 500 or 99.90',
+  wrongCredit: 'Enter an amount in roubles, such as 500 or -99.90',
+  nothingToCredit: 'Enter roubles, free requests or both',
   wrongCount: 'Enter a whole number from {min} to {max}',
   wrongEmail: 'Enter an address such as anna@example.com',
   tooManyAddresses: 'At most 100 addresses',

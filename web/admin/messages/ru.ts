@@ -95,6 +95,8 @@ const messages: TranslationOf<typeof en> = {
   expiryHint: 'По вашему времени, {zone}. Пусто — бессрочно.',
   modelsHint: 'Если не выбрано ничего, доступны все модели.',
   wrongAmount: 'Введите сумму в рублях до 9 000 000, например 500 или 99,90',
+  wrongCredit: 'Введите сумму в рублях, например 500 или -99,90',
+  nothingToCredit: 'Введите рубли, бесплатные запросы или и то и другое',
   wrongCount: 'Введите целое число от {min} до {max}',
   wrongEmail: 'Введите адрес, например anna@example.com',
   tooManyAddresses: 'Не больше 100 адресов',

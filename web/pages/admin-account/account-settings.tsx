@@ -197,7 +197,7 @@ function Tags({ values }: { readonly values: readonly string[] }) {
           {value}
         </li>
       ))}
-      {rest > 0 && <li class="small soft">{t('andMore', { count: rest })}</li>}
+      {rest > 0 && <li class="small soft">{t('andMore', { more: rest })}</li>}
     </ul>
   );
 }

@@ -24,7 +24,9 @@ export function AccountStats({ account }: { readonly account: Account }) {
           label={t('balance')}
           note={
             isLow ? (
-              <span class="admin-account-less">{t('belowThreshold', { amount: format.money(threshold) })}</span>
+              <span class="admin-account-less">
+                {t('belowThreshold', { amount: format.money(threshold) })}
+              </span>
             ) : (
               t('addedInTotal', { amount: format.money(account.total_balance_added) })
             )

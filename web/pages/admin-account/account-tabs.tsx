@@ -6,7 +6,6 @@ import { BatchesTab } from './batches-tab.tsx';
 import { ChangesTab } from './changes-tab.tsx';
 import { JobsTab } from './jobs-tab.tsx';
 import type en from './messages.en.ts';
-import { RefillsTab } from './refills-tab.tsx';
 import { RequestsTab } from './requests-tab.tsx';
 import { SpendTab } from './spend-tab.tsx';
 
@@ -14,7 +13,6 @@ const contents = {
   requests: RequestsTab,
   jobs: JobsTab,
   batches: BatchesTab,
-  refills: RefillsTab,
   spend: SpendTab,
   changes: ChangesTab,
 } as const;

@@ -71,19 +71,33 @@ function useColumns(): readonly Column<Batch>[] {
     { name: t('batch'), isHeader: true, render: ({ id }) => <BatchLink id={id} /> },
     { name: t('created'), render: ({ created_at: at }) => <Time value={at} /> },
     { name: t('state'), render: (batch) => <BatchBadge batch={toCounted(batch)} /> },
-    { name: t('model'), isMinor: true, render: ({ model }) => <span class="admin-account-model">{model}</span> },
+    {
+      name: t('model'),
+      isMinor: true,
+      render: ({ model }) => <span class="admin-account-model">{model}</span>,
+    },
     { name: t('batchLines'), isNumber: true, isMinor: true, render: (batch) => <Lines batch={batch} /> },
     { name: t('cost'), isNumber: true, render: ({ cost }) => <Money value={cost} /> },
   ];
 }
 
-const toCounted = ({ status, lines_total: total, lines_done: done, lines_failed: failed, eta_seconds }: Batch) => ({
+const toCounted = ({
+  status,
+  lines_total: total,
+  lines_done: done,
+  lines_failed: failed,
+  eta_seconds,
+}: Batch) => ({
   status,
   eta_seconds,
   request_counts: { total, completed: done - failed, failed },
 });
 
-function Lines({ batch: { lines_done: done, lines_total: total, lines_failed: failed } }: { readonly batch: Batch }) {
+function Lines({
+  batch: { lines_done: done, lines_total: total, lines_failed: failed },
+}: {
+  readonly batch: Batch;
+}) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   return (

@@ -46,7 +46,9 @@ export function CreditMade({
       <div class="admin-account-made" role="status">
         {amount > 0 && <p>{t('added', { amount: format.exactMoney(amount) })}</p>}
         {(amount < 0 || isLess) && <p>{t('taken', { amount: format.exactMoney(Math.abs(amount)) })}</p>}
-        {isLess && <p class="admin-account-less">{t('takenLess', { amount: format.exactMoney(-requested) })}</p>}
+        {isLess && (
+          <p class="admin-account-less">{t('takenLess', { amount: format.exactMoney(-requested) })}</p>
+        )}
         {free !== 0 && <p>{t(free > 0 ? 'freeAdded' : 'freeTaken', { count: Math.abs(free) })}</p>}
         {account !== null && (
           <p>

@@ -37,8 +37,17 @@ function useColumns(): readonly Column<Job>[] {
     { name: t('job'), isHeader: true, render: ({ id }) => <JobLink id={id} /> },
     { name: t('created'), render: ({ created_at: at }) => <Time value={at} /> },
     { name: t('state'), render: (job) => <JobState job={job} /> },
-    { name: t('model'), isMinor: true, render: ({ model }) => <span class="admin-account-model">{model}</span> },
-    { name: t('duration'), isNumber: true, isMinor: true, render: (job) => writeDuration(job, format.duration) },
+    {
+      name: t('model'),
+      isMinor: true,
+      render: ({ model }) => <span class="admin-account-model">{model}</span>,
+    },
+    {
+      name: t('duration'),
+      isNumber: true,
+      isMinor: true,
+      render: (job) => writeDuration(job, format.duration),
+    },
     {
       name: t('cost'),
       isNumber: true,
@@ -48,7 +57,10 @@ function useColumns(): readonly Column<Job>[] {
 }
 
 /** How long it ran, or runs. */
-function writeDuration({ started_at: start, ended_at: end }: Job, write: (seconds: number) => string): string {
+function writeDuration(
+  { started_at: start, ended_at: end }: Job,
+  write: (seconds: number) => string,
+): string {
   if (start === null) return '–';
   const endMs = end === null ? Date.now() : Date.parse(end);
   return write(Math.max(0, (endMs - Date.parse(start)) / 1_000));

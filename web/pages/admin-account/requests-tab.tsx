@@ -26,7 +26,10 @@ export function RequestsTab({ accountId }: { readonly accountId: string }) {
       {total !== null && total > 0 && (
         <div class="admin-account-tab-head">
           <p class="soft small">
-            {t(isExact ? 'requestTotal' : 'requestTotalAtLeast', { count: total, total: format.number(total) })}
+            {t(isExact ? 'requestTotal' : 'requestTotalAtLeast', {
+              count: total,
+              total: format.number(total),
+            })}
           </p>
           <SiteLink href={`/admin/requests?${query}`}>{t('filterRequests')}</SiteLink>
         </div>

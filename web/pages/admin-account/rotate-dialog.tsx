@@ -34,9 +34,7 @@ export function RotateDialog({
       }
       describe={(effects) => <RotateEffect effects={effects} />}
       run={() =>
-        readDone(
-          call(adminApi.POST('/v1/admin/accounts/{account_id}/rotate-key', { params: { path } })),
-        )
+        readDone(call(adminApi.POST('/v1/admin/accounts/{account_id}/rotate-key', { params: { path } })))
       }
       onDone={({ api_key: apiKey }) => {
         onClose();

@@ -4,11 +4,10 @@ const messages = {
   title: 'Accounts',
   create: 'Create an account',
   search: 'Search accounts',
-  searchPlaceholder: 'Name, email, note or id',
+  searchPlaceholder: 'Name, email, note, id or API key',
   searchHint:
     'Finds the beginnings of words in names, addresses and notes, and of ids from four characters on.',
-  searchIsKey:
-    'This is an API key. Keys are not searched for: they would stay in the address and the history. On the server, “admin account show <key>” finds its account.',
+  noSuchKey: 'No account has this key. It may have been replaced.',
   noAccounts: 'No accounts yet',
   noAccountsText: 'Create one, or wait for the first customer who signs up.',
   noneFound: 'Nothing begins with “{search}”',
