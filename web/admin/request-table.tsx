@@ -17,32 +17,46 @@ export interface RequestTableProps {
   readonly hrefOf?: (id: string) => string;
   /** False where all rows are of one account. */
   readonly hasAccount?: boolean;
+  /** Whether there is little room: without accounts, tokens and margins. */
+  readonly isBrief?: boolean;
 }
 
 const hrefOfAll = (id: string): string => `/admin/requests?id=${encodeURIComponent(id)}`;
 
 /** A row for each request, which opens its details. */
-export function RequestTable({ rows, hrefOf = hrefOfAll, hasAccount = true }: RequestTableProps) {
+export function RequestTable({ rows, ...options }: RequestTableProps) {
   const t = useConsole();
+  const columns = useColumns(options);
   return (
     <div class="request-table row-links">
-      <Table
-        caption={t('requests')}
-        columns={useColumns(hrefOf, hasAccount)}
-        rows={rows}
-        keyOf={({ id }) => id}
-      />
+      <Table caption={t('requests')} columns={columns} rows={rows} keyOf={({ id }) => id} />
     </div>
   );
 }
 
-function useColumns(hrefOf: (id: string) => string, hasAccount: boolean): readonly Column<AdminRequest>[] {
+function useColumns({
+  hrefOf = hrefOfAll,
+  hasAccount = true,
+  isBrief = false,
+}: Omit<RequestTableProps, 'rows'>): readonly Column<AdminRequest>[] {
   const t = useConsole();
   const format = useFormat();
   const account: Column<AdminRequest> = {
     name: t('requestAccount'),
     isMinor: true,
     render: ({ account: id }) => <AccountLink id={id} />,
+  };
+  const tokens: Column<AdminRequest> = {
+    name: t('requestTokens'),
+    isNumber: true,
+    isMinor: true,
+    render: (row) => <Tokens row={row} />,
+  };
+  const margin: Column<AdminRequest> = {
+    name: t('requestMargin'),
+    isNumber: true,
+    isMinor: true,
+    render: ({ margin: value }) => <Margin value={value} />,
   };
   return [
     {
@@ -59,7 +73,7 @@ function useColumns(hrefOf: (id: string) => string, hasAccount: boolean): readon
         </>
       ),
     },
-    ...(hasAccount ? [account] : []),
+    ...(hasAccount && !isBrief ? [account] : []),
     {
       name: t('requestModel'),
       isMinor: true,
@@ -67,18 +81,13 @@ function useColumns(hrefOf: (id: string) => string, hasAccount: boolean): readon
     },
     { name: t('requestOutcome'), render: (row) => <RequestOutcome row={row} /> },
     { name: t('requestUpstream'), isMinor: true, render: (row) => <Upstream row={row} /> },
-    { name: t('requestTokens'), isNumber: true, isMinor: true, render: (row) => <Tokens row={row} /> },
+    ...(isBrief ? [] : [tokens]),
     {
       name: t('requestCost'),
       isNumber: true,
       render: ({ cost, free }) => (free ? t('requestFree') : <Money value={cost} />),
     },
-    {
-      name: t('requestMargin'),
-      isNumber: true,
-      isMinor: true,
-      render: ({ margin }) => <Margin value={margin} />,
-    },
+    ...(isBrief ? [] : [margin]),
     {
       name: t('requestDuration'),
       isNumber: true,

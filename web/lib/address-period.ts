@@ -1,4 +1,5 @@
 import type { FilterChanges } from './address-filters.ts';
+import { fromZoned, toZoned } from './zoned-time.ts';
 
 /** A period that is in the address: one with a name that ends now, or one of its own, from … to …. */
 export interface AddressPeriod<Name extends string> {
@@ -34,6 +35,31 @@ export const ownBounds = ({
   readonly since?: string;
   readonly until?: string;
 } => ({ ...(since === '' ? {} : { since }), ...(until === '' ? {} : { until }) });
+
+/** Periods that end now, whose length or beginning is in their name. */
+export type RecentPeriod = 'all' | 'hour' | 'today' | 'day' | 'week';
+
+/** The bounds of a period at a time, as operations of the API take them. @param timeZone of `today` */
+export function boundsAt(
+  period: AddressPeriod<RecentPeriod>,
+  nowMs: number,
+  timeZone: string,
+): { readonly since?: string; readonly until?: string } {
+  switch (period.name) {
+    case 'all':
+      return {};
+    case 'hour':
+      return { since: hoursBefore(nowMs, 1) };
+    case 'today':
+      return { since: fromZoned(`${toZoned(nowMs, timeZone).slice(0, 10)}T00:00`, timeZone)! };
+    case 'day':
+      return { since: hoursBefore(nowMs, 24) };
+    case 'week':
+      return { since: hoursBefore(nowMs, 7 * 24) };
+    case 'own':
+      return ownBounds(period);
+  }
+}
 
 export const hoursBefore = (nowMs: number, hours: number): string =>
   new Date(nowMs - hours * 3_600_000).toISOString();

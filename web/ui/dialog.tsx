@@ -15,6 +15,8 @@ export interface DialogProps {
   readonly size?: 'small' | 'medium' | 'large';
   /** Whether only its buttons close it, because what was typed would be lost. */
   readonly isGuarded?: boolean;
+  /** Buttons beside the one that closes it. */
+  readonly actions?: ComponentChildren;
 }
 
 /** A dialog that keeps the focus inside while it is open, and gives it back afterwards. */
@@ -25,6 +27,7 @@ export function Dialog({
   children,
   size = 'medium',
   isGuarded = false,
+  actions,
 }: DialogProps) {
   const common = useCommon();
   const service = useMachine(dialog.machine, {
@@ -44,7 +47,10 @@ export function Dialog({
         <div {...api.getContentProps()} class={`dialog ${size}`}>
           <header class="dialog-head">
             <h2 {...api.getTitleProps()}>{title}</h2>
-            <Button kind="quiet" icon="close" aria-label={common('close')} onClick={onClose} />
+            <span class="dialog-buttons">
+              {actions}
+              <Button kind="quiet" icon="close" aria-label={common('close')} onClick={onClose} />
+            </span>
           </header>
           {children}
         </div>

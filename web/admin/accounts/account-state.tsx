@@ -1,6 +1,7 @@
+import { useMessages } from '../../lib/language.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { Badge } from '../../ui/card.tsx';
-import { useConsole } from '../texts.ts';
+import type texts from './texts.en.ts';
 import type { Account } from './account-draft.ts';
 
 type Budget = NonNullable<Account['budget']>;
@@ -12,7 +13,7 @@ const isUsedUp = (budget: Budget | null): boolean => budget !== null && usedOf(b
 
 /** Why the requests of an account are refused, or that they are not. */
 export function AccountState({ account }: { readonly account: Account }) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   const format = useFormat();
   const { expires_at: expiresAt } = account;
   const isExpired = expiresAt !== null && Date.parse(expiresAt) <= Date.now();

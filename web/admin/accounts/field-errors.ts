@@ -1,7 +1,7 @@
 import { ApiError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
-import { useLanguage } from '../../lib/language.tsx';
-import { useConsole } from '../texts.ts';
+import { useLanguage, useMessages } from '../../lib/language.tsx';
+import type texts from './texts.en.ts';
 import type { Problem } from './account-draft.ts';
 
 export interface FieldErrors<Name extends string> {
@@ -15,7 +15,7 @@ export interface FieldErrors<Name extends string> {
 const isAbout = (field: string, name: string): boolean => field === name || field.startsWith(`${name}.`);
 
 function useProblemText(): (problem: Problem) => string {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   const format = useFormat();
   return (problem) =>
     problem.text === 'wrongCount'

@@ -1,10 +1,11 @@
+import { useMessages } from '../../lib/language.tsx';
 import { useQuery } from '@tanstack/preact-query';
 import { useFormat } from '../../lib/format.ts';
 import { Field, Select, TextArea } from '../../ui/field.tsx';
 import { ModelChoice } from '../../ui/model-choice.tsx';
 import { QueryView } from '../../ui/states.tsx';
 import { adminApi, call } from '../api.ts';
-import { useConsole } from '../texts.ts';
+import type texts from './texts.en.ts';
 import { periods, type AccountDraft, type Setting } from './account-draft.ts';
 import type { FieldErrors } from './field-errors.ts';
 
@@ -32,7 +33,7 @@ export function SettingField({
   readonly type?: 'datetime-local';
   readonly maxLength?: number;
 }) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   return (
     <Field
       {...input}
@@ -53,12 +54,12 @@ export const OwnerFields = (props: FieldsProps) => (
 );
 
 export function NoteField(props: FieldsProps) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   return <SettingField {...props} setting="note" hint={t('noteHint')} maxLength={2_000} />;
 }
 
 export function RateFields(props: FieldsProps & { readonly placeholder?: string }) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   const { placeholder = '', ...fields } = props;
   return (
     <div class="settings-row">
@@ -74,7 +75,7 @@ export function RateFields(props: FieldsProps & { readonly placeholder?: string 
 }
 
 export function JobFields(props: FieldsProps) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   return (
     <div class="settings-row">
       <SettingField {...props} setting="max_queued_jobs" inputMode="numeric" hint={t('queuedJobsHint')} />
@@ -84,29 +85,25 @@ export function JobFields(props: FieldsProps) {
 }
 
 export function BudgetFields(props: FieldsProps) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   return (
-    <div class="settings-row">
-      <SettingField
-        {...props}
-        setting="budget"
-        inputMode="decimal"
-        hint={t('budgetHint')}
-        placeholder={t('unlimited')}
-      />
-      <Select
-        label={t('period')}
-        hint={t('periodHint')}
-        value={props.draft.period}
-        choices={periods.map((value) => ({ value, label: t(`period_${value}`) }))}
-        onChoose={(period) => props.change({ period })}
-      />
+    <div>
+      <div class="settings-row">
+        <SettingField {...props} setting="budget" inputMode="decimal" placeholder={t('unlimited')} />
+        <Select
+          label={t('period')}
+          value={props.draft.period}
+          choices={periods.map((value) => ({ value, label: t(`period_${value}`) }))}
+          onChoose={(period) => props.change({ period })}
+        />
+      </div>
+      <p class="hint">{t('budgetHint')}</p>
     </div>
   );
 }
 
 export function LowBalanceField(props: FieldsProps) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   return (
     <SettingField
       {...props}
@@ -119,7 +116,7 @@ export function LowBalanceField(props: FieldsProps) {
 }
 
 export function AddressesField({ draft, errors, change }: FieldsProps) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   return (
     <TextArea
       label={t('setting_addresses')}
@@ -135,7 +132,7 @@ export function AddressesField({ draft, errors, change }: FieldsProps) {
 }
 
 export function ExpiryField(props: FieldsProps) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   const { timeZone } = useFormat();
   return (
     <SettingField
@@ -149,7 +146,7 @@ export function ExpiryField(props: FieldsProps) {
 
 /** All models of the catalog, also those that are not served now. */
 export function ModelsField({ draft, errors, change }: FieldsProps) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   const query = useQuery({
     queryKey: ['all-model-ids'],
     queryFn: ({ signal }) =>

@@ -1,9 +1,10 @@
+import { useMessages } from '../../lib/language.tsx';
 import type { ComponentChildren } from 'preact';
 import { useLeaveGuard } from '../../lib/leave-guard.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
-import { useConsole } from '../texts.ts';
+import type texts from './texts.en.ts';
 
 /** Shows an API key, which the API does not tell again, so it is asked before the dialog or the page is left otherwise. */
 export function ShownKeyDialog({
@@ -23,7 +24,7 @@ export function ShownKeyDialog({
   readonly onAction?: () => void;
   readonly onClose: () => void;
 }) {
-  const t = useConsole();
+  const t = useMessages<typeof texts>();
   const question = apiKey === null ? null : t('keyLeave');
   useLeaveGuard(question);
   const leave = (): void => {

@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { UserLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
-import { useConsole } from '../../admin/texts.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -81,13 +80,12 @@ const Unset = ({ children }: { readonly children: ComponentChildren }) => (
 
 function OwnerFacts({ account, onUnlink }: { readonly account: Account; readonly onUnlink: () => void }) {
   const t = useMessages<typeof en>();
-  const shared = useConsole();
   const mayUnlink = useMay('all');
   const { name, email, note, user_id: userId, user_email: userEmail, user_type: type } = account;
   return (
     <>
-      <Fact name={shared('setting_name')}>{name ?? <Unset>–</Unset>}</Fact>
-      <Fact name={shared('setting_email')}>{email ?? <Unset>–</Unset>}</Fact>
+      <Fact name={t('setting_name')}>{name ?? <Unset>–</Unset>}</Fact>
+      <Fact name={t('setting_email')}>{email ?? <Unset>–</Unset>}</Fact>
       <Fact name={t('linkedUser')}>
         {userId === null ? (
           <Unset>{t('notLinked')}</Unset>
@@ -102,48 +100,47 @@ function OwnerFacts({ account, onUnlink }: { readonly account: Account; readonly
           </span>
         )}
       </Fact>
-      <Fact name={shared('setting_note')}>{note ?? <Unset>–</Unset>}</Fact>
-      {type !== 'default' && <Fact name={shared('setting_user_type')}>{type}</Fact>}
+      <Fact name={t('setting_note')}>{note ?? <Unset>–</Unset>}</Fact>
+      {type !== 'default' && <Fact name={t('setting_user_type')}>{type}</Fact>}
     </>
   );
 }
 
 function LimitFacts({ account }: { readonly account: Account }) {
-  const shared = useConsole();
+  const t = useMessages<typeof en>();
   const format = useFormat();
   const { tokens_per_minute: tokens } = account;
   return (
     <>
-      <Fact name={shared('setting_requests_per_minute')}>{format.number(account.requests_per_minute)}</Fact>
-      <Fact name={shared('setting_tokens_per_minute')}>
-        {tokens === null ? <Unset>{shared('unlimited')}</Unset> : format.number(tokens)}
+      <Fact name={t('setting_requests_per_minute')}>{format.number(account.requests_per_minute)}</Fact>
+      <Fact name={t('setting_tokens_per_minute')}>
+        {tokens === null ? <Unset>{t('unlimited')}</Unset> : format.number(tokens)}
       </Fact>
-      <Fact name={shared('setting_max_queued_jobs')}>{format.number(account.max_queued_jobs)}</Fact>
-      <Fact name={shared('setting_weight')}>{format.number(account.weight)}</Fact>
+      <Fact name={t('setting_max_queued_jobs')}>{format.number(account.max_queued_jobs)}</Fact>
+      <Fact name={t('setting_weight')}>{format.number(account.weight)}</Fact>
     </>
   );
 }
 
 function MoneyFacts({ account }: { readonly account: Account }) {
   const t = useMessages<typeof en>();
-  const shared = useConsole();
   const format = useFormat();
   const { budget, owner_budget: ownerBudget, low_balance: threshold } = account;
   const write = ({ amount, period }: NonNullable<Account['budget']>): string =>
-    shared(`per_${period}`, { amount: format.exactMoney(amount) });
+    t(`per_${period}`, { amount: format.price(amount) });
   return (
     <>
       <Fact name={t('budgetOfOperator')}>
-        {budget === null ? <Unset>{shared('unlimited')}</Unset> : write(budget)}
+        {budget === null ? <Unset>{t('unlimited')}</Unset> : write(budget)}
       </Fact>
       <Fact name={t('budgetOfOwner')}>
-        {ownerBudget === null ? <Unset>{shared('unlimited')}</Unset> : write(ownerBudget)}
+        {ownerBudget === null ? <Unset>{t('unlimited')}</Unset> : write(ownerBudget)}
       </Fact>
       <Fact name={t('lowBalance')}>
         {threshold === null ? (
-          <Unset>{shared('noMail')}</Unset>
+          <Unset>{t('noMail')}</Unset>
         ) : (
-          t('lowBalanceBelow', { amount: format.exactMoney(threshold) })
+          t('lowBalanceBelow', { amount: format.price(threshold) })
         )}
       </Fact>
     </>
@@ -152,11 +149,10 @@ function MoneyFacts({ account }: { readonly account: Account }) {
 
 function AccessFacts({ account }: { readonly account: Account }) {
   const t = useMessages<typeof en>();
-  const shared = useConsole();
   const { models, owner_models: ownerModels, addresses, expires_at: expiresAt } = account;
   return (
     <>
-      <Fact name={shared('setting_models')}>
+      <Fact name={t('setting_models')}>
         {models === null ? <Unset>{t('allModels')}</Unset> : <Tags values={models} />}
       </Fact>
       {ownerModels !== null && (
@@ -164,10 +160,10 @@ function AccessFacts({ account }: { readonly account: Account }) {
           <Tags values={ownerModels} />
         </Fact>
       )}
-      <Fact name={shared('setting_addresses')}>
+      <Fact name={t('setting_addresses')}>
         {addresses === null ? <Unset>{t('anywhere')}</Unset> : <Tags values={addresses} />}
       </Fact>
-      <Fact name={shared('setting_expires_at')}>
+      <Fact name={t('setting_expires_at')}>
         <Expiry at={expiresAt} />
       </Fact>
     </>

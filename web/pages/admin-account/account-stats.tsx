@@ -1,6 +1,4 @@
-import type { ComponentChildren } from 'preact';
 import { usedOf } from '../../admin/accounts/account-state.tsx';
-import { useConsole } from '../../admin/texts.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Stat } from '../../ui/card.tsx';
@@ -59,24 +57,23 @@ function TimeNote({ name, at }: { readonly name: 'createdOn' | 'resets'; readonl
 
 function BudgetStat({ label, budget }: { readonly label: string; readonly budget: Budget }) {
   const t = useMessages<typeof en>();
-  const shared = useConsole();
   const format = useFormat();
   const used = usedOf(budget);
   const share = budget.amount === 0 ? 1 : Math.min(1, used / budget.amount);
-  const note: ComponentChildren = (
-    <>
-      {shared(`per_${budget.period}`, { amount: format.money(budget.amount) })}
-      {budget.reserved > 0 && <>, {t('reservedPart', { amount: format.money(budget.reserved) })}</>}
-      <br />
-      <TimeNote name="resets" at={budget.resets_at} />
-    </>
-  );
   return (
-    <div class="admin-account-budget">
-      <Stat label={label} note={note}>
+    <div class="stat">
+      <p class="stat-label">{label}</p>
+      <p class="stat-value">
         <Money value={used} /> <span class="admin-account-share">{format.percent(share)}</span>
-      </Stat>
+      </p>
       <Progress share={share} label={label} />
+      <p class="stat-note">
+        {t(`per_${budget.period}`, { amount: format.price(budget.amount) })}
+        {budget.reserved > 0 && <>, {t('reservedPart', { amount: format.money(budget.reserved) })}</>}
+      </p>
+      <p class="stat-note">
+        <TimeNote name="resets" at={budget.resets_at} />
+      </p>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/preact-query';
+import { shortId } from '../../admin/links.tsx';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 
 /** An account with the user who has linked it. */
@@ -16,5 +17,6 @@ export const readAccount = (id: string, signal?: AbortSignal): Promise<Account> 
 export const useAccount = (id: string) =>
   useQuery({ queryKey: ['account', id], queryFn: ({ signal }) => readAccount(id, signal) });
 
-/** What it is called: by its operators, by its owner's address, or by its id. */
-export const nameOf = ({ name, email, user_email: user, id }: Account): string => name ?? email ?? user ?? id;
+/** What it is called: by operators, by the address of its owner, or by its id. */
+export const nameOf = ({ name, email, user_email: user, id }: Account): string => 
+  name ?? email ?? user ?? shortId(id);

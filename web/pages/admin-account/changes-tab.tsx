@@ -1,14 +1,15 @@
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
-import { useFormat, type Format } from '../../lib/format.ts';
+import { SiteLink } from '../../frame/site-link.tsx';
+import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import type { Translate } from '../../lib/messages.ts';
 import { Badge } from '../../ui/card.tsx';
 import { Time } from '../../ui/money.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
-import { listChanges, type ChangedField } from './list-changes.ts';
+import { listChanges } from './list-changes.ts';
 import type en from './messages.en.ts';
+import { nameField, writeValue } from './write-change.ts';
 
 type Event = Schema<'AdminAuditEvent'>;
 
@@ -45,12 +46,14 @@ function useColumns(): readonly Column<Event>[] {
   ];
 }
 
-function Action({ event: { action, outcome, error, token } }: { readonly event: Event }) {
+function Action({ event: { id, action, outcome, error, token } }: { readonly event: Event }) {
   const t = useMessages<typeof en>();
   const known = actions.find((name) => action === `account.${name}`);
   return (
     <span class="admin-account-state">
-      {known === undefined ? action : t(`action_${known}`)}
+      <SiteLink href={`/admin/audit?id=${encodeURIComponent(id)}`} class="id-link">
+        {known === undefined ? action : t(`action_${known}`)}
+      </SiteLink>
       <span class="admin-account-beside">{token}</span>
       {outcome === 'failed' && <Badge tone="bad">{t('failedChange')}</Badge>}
       {outcome === 'started' && <Badge tone="warning">{t('unknownChange')}</Badge>}
@@ -64,33 +67,13 @@ function Fields({ event }: { readonly event: Event }) {
   const format = useFormat();
   return (
     <ul class="admin-account-changes">
-      {listChanges(event).map((field) => (
-        <li key={field.name}>
-          <code>{field.name}</code> <FieldChange field={field} t={t} format={format} />
+      {listChanges(event).map(({ name, before, after }) => (
+        <li key={name}>
+          <span class="soft">{nameField(name, t)}: </span>
+          {before !== undefined && <>{writeValue(name, before, t, format)} → </>}
+          {writeValue(name, after, t, format)}
         </li>
       ))}
     </ul>
-  );
-}
-
-function FieldChange({
-  field: { before, after },
-  t,
-  format,
-}: {
-  readonly field: ChangedField;
-  readonly t: Translate<typeof en>;
-  readonly format: Format;
-}) {
-  const write = (value: unknown): string => {
-    if (value === null || value === undefined) return t('nothing');
-    if (typeof value === 'number') return format.exactNumber(value);
-    return typeof value === 'string' ? value : JSON.stringify(value);
-  };
-  if (before === undefined) return <>{write(after)}</>;
-  return (
-    <>
-      <span class="soft">{write(before)}</span> → {write(after)}
-    </>
   );
 }

@@ -2,13 +2,18 @@ import type { Schema } from '../../admin/api.ts';
 
 export interface ChangedField {
   readonly name: string;
-  /** Undefined for a field that says more about the change, and was not there before. */
+  /** Undefined for a field that only the event has. */
   readonly before: unknown;
   readonly after: unknown;
 }
 
-/** Fields of an account that a change leaves as they are are not listed, nor the many of one that was created. */
+/** What the name of the event says already, and ids. */
+const implied = ['banned', 'credit', 'id'];
+/** Of the many fields of a new account. */
 const ofCreation = ['name', 'email', 'balance', 'free_requests', 'requests_per_minute'];
+
+const isSame = (before: unknown, after: unknown): boolean =>
+  JSON.stringify(before ?? null) === JSON.stringify(after ?? null) || (before === undefined && after === 0);
 
 /** Returns what an event of the audit log has changed. */
 export function listChanges({
@@ -17,8 +22,8 @@ export function listChanges({
   after,
 }: Pick<Schema<'AdminAuditEvent'>, 'action' | 'before' | 'after'>): readonly ChangedField[] {
   const old = (before ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.entries(after ?? {})
-    .filter(([name, value]) => JSON.stringify(old[name]) !== JSON.stringify(value))
-    .filter(([name, value]) => action !== 'account.create' || (ofCreation.includes(name) && value !== null))
-    .map(([name, value]) => ({ name, before: old[name], after: value as unknown }));
+  return Object.entries((after ?? {}) as Readonly<Record<string, unknown>>)
+    .filter(([name]) => !implied.includes(name) && (action !== 'account.create' || ofCreation.includes(name)))
+    .filter(([name, value]) => !isSame(old[name], value))
+    .map(([name, value]) => ({ name, before: old[name], after: value }));
 }

@@ -1,9 +1,12 @@
+import accountTexts from '../../admin/accounts/texts.en.ts';
 import type { Catalog } from '../../lib/messages.ts';
 import texts from '../jobs/shared/texts.en.ts';
 
 const messages = {
+  ...accountTexts,
   ...texts,
   title: 'Account',
+  titleOf: 'Account {id}',
   allAccounts: 'All accounts',
   noSuchAccount: 'No account has this id',
   noSuchAccountText: 'Accounts are never deleted: the address is probably incomplete.',
@@ -31,7 +34,7 @@ const messages = {
     'The old key stops working within a second. Programs that use it get errors until they have the new one.',
   neverUsed: 'The key was never used.',
   notUsedLastHour: 'It was not used in the last hour; the last request was {time}.',
-  ownerSeesKey: '{email}, who has linked the account, can see the new key in the account area.',
+  ownerSeesKey: 'The account stays linked to {email}.',
   unlinkTitle: 'Unlink {name}',
   unlinkText:
     'The account disappears from the account area of {email}, who gets a mail. Its key and balance stay.',
@@ -104,6 +107,10 @@ const messages = {
   changeText: 'What changed',
   noChanges: 'No operator has changed it',
   noChangesText: 'What is done here, by the API or by the command is recorded for 400 days.',
+  fieldAmount: 'Amount',
+  fieldFree: 'Free requests added',
+  fieldReason: 'Reason',
+  fieldKey: 'Key',
   action_create: 'Created',
   action_update: 'Settings changed',
   action_credit: 'Credited',
@@ -113,7 +120,6 @@ const messages = {
   'action_webhook-secret': 'Webhook secret',
   failedChange: 'failed',
   unknownChange: 'end unknown',
-  nothing: 'nothing',
   creditTitle: 'Credit {name}',
   amount: 'Amount, ₽',
   amountHint: 'Negative takes it back.',
@@ -122,7 +128,7 @@ const messages = {
   creditNoteHint: 'The owner sees it in the refill history.',
   balanceNow: 'Balance: {balance}.',
   balanceThen: 'Balance: {balance} → {next}.',
-  takenAtMost: 'At most what running requests have not reserved is taken.',
+  takenAtMost: 'At most what is not reserved is taken.',
   addAmount: 'Add {amount}',
   takeAmount: 'Take back {amount}',
   creditedAlready:

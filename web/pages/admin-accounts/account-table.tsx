@@ -1,7 +1,6 @@
 import { AccountState } from '../../admin/accounts/account-state.tsx';
 import type { Account } from '../../admin/accounts/account-draft.ts';
 import { AccountLink, shortId } from '../../admin/links.tsx';
-import { useConsole } from '../../admin/texts.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Money, Time } from '../../ui/money.tsx';
@@ -21,13 +20,15 @@ function useColumns(): readonly Column<Account>[] {
     {
       name: t('id'),
       isMinor: true,
-      render: ({ id }) => (
-        <code class="admin-accounts-id" title={id}>
-          {shortId(id)}
-        </code>
-      ),
+      // The id of an account without a name is in its place.
+      render: ({ id, name, email }) =>
+        (name ?? email) !== null && (
+          <code class="admin-accounts-id" title={id}>
+            {shortId(id)}
+          </code>
+        ),
     },
-    { name: t('state'), render: (account) => <AccountState account={account} /> },
+    { name: t('state'), isMinor: true, render: (account) => <AccountState account={account} /> },
     { name: t('balance'), isNumber: true, render: ({ balance }) => <Money value={balance} /> },
     {
       name: t('freeRequests'),
@@ -55,7 +56,8 @@ function useColumns(): readonly Column<Account>[] {
 }
 
 /** Whom it belongs to, as far as operators have noted it. */
-function Who({ account: { id, name, email, note } }: { readonly account: Account }) {
+function Who({ account }: { readonly account: Account }) {
+  const { id, name, email, note } = account;
   return (
     <div class="admin-accounts-who">
       <AccountLink id={id} name={name ?? email} />
@@ -65,13 +67,15 @@ function Who({ account: { id, name, email, note } }: { readonly account: Account
           {note}
         </span>
       )}
+      <span class="admin-accounts-beside">
+        <AccountState account={account} />
+      </span>
     </div>
   );
 }
 
 function Limits({ account }: { readonly account: Account }) {
   const t = useMessages<typeof en>();
-  const shared = useConsole();
   const format = useFormat();
   const { budget, models, addresses, tokens_per_minute: tokens } = account;
   return (
@@ -79,7 +83,7 @@ function Limits({ account }: { readonly account: Account }) {
       <span>{t('rpm', { count: account.requests_per_minute })}</span>
       {tokens !== null && <span>{t('tpm', { tokens: format.short(tokens) })}</span>}
       {budget !== null && (
-        <span>{shared(`per_${budget.period}`, { amount: format.money(budget.amount) })}</span>
+        <span>{t(`per_${budget.period}`, { amount: format.price(budget.amount) })}</span>
       )}
       {models !== null && <span>{t('models', { count: models.length })}</span>}
       {addresses !== null && <span>{t('addresses', { count: addresses.length })}</span>}

@@ -1,6 +1,8 @@
+import accountTexts from '../../admin/accounts/texts.en.ts';
 import type { Catalog } from '../../lib/messages.ts';
 
 const messages = {
+  ...accountTexts,
   title: 'Accounts',
   create: 'Create an account',
   search: 'Search accounts',

@@ -1,7 +1,9 @@
+import accountTexts from '../../admin/accounts/texts.ru.ts';
 import type { TranslationOf } from '../../lib/messages.ts';
 import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
+  ...accountTexts,
   title: 'Аккаунты',
   create: 'Создать аккаунт',
   search: 'Поиск аккаунтов',
