@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { callAdmin, createToken, testAdminToken, type ListedPage } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
@@ -47,7 +47,7 @@ const scrollsSideways = (page: Page): Promise<boolean> =>
   page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 
 withBrowser('an account is found by a word or its key, and one is created by a double click', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/admin/accounts'] });
   const { page } = web;
   const anna = await createAccount({ name: 'Anna Petrova', email: 'anna@example.com', balance: 100 });
   await createAccount({ note: 'paid by invoice 1742' });
@@ -83,7 +83,7 @@ withBrowser('an account is found by a word or its key, and one is created by a d
   const key = (await ready.locator('.shown-key code').textContent())!;
   t.is((await callApi(stack.url, key, 'GET', '/users/profile')).status, 200);
   await takeScreenshots(web, 'console-account-created', false);
-  await ready.getByRole('button', { name: 'Open the account' }).click();
+  await ready.getByRole('button', { name: 'I have kept the key' }).click();
   await page.getByRole('heading', { name: 'Boris' }).waitFor();
   const { body } = await callAdmin<ListedPage<Account>>(
     stack.url,
@@ -97,8 +97,8 @@ withBrowser('an account is found by a word or its key, and one is created by a d
   );
 });
 
-withBrowser('a double click credits once, and taking back says what was really taken', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+withBrowser('a double click or a lost response credits once; less may be taken back', async (t) => {
+  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/credits'] });
   const { page } = web;
   const { id } = await createAccount({ name: 'Credited', balance: 100 });
   await startConsole(web, stack);
@@ -112,10 +112,18 @@ withBrowser('a double click credits once, and taking back says what was really t
     await takeScreenshots(web, `console-credit${amount}`, false);
     await dialog.getByRole('button', { name: action }).dblclick();
   };
+  // The credit is made, and its response is lost.
+  const loseResponse = async (route: Route): Promise<void> => {
+    await route.fetch();
+    await route.abort();
+  };
+  await page.route('**/credits', loseResponse, { times: 1 });
   await credit('50', 'Add ₽50.00');
+  await dialog.getByText('could not be reached').waitFor();
+  await dialog.getByRole('button', { name: 'Add ₽50.00' }).dblclick();
   await dialog.getByText('Now: ₽150.00').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).last().click();
-  await page.getByText('₽200.00 added in total').waitFor({ state: 'detached' });
+  await page.getByText('₽150.00 added in total').waitFor();
   await credit('-500', 'Take back ₽500.00');
   await dialog.getByText('₽150.00 taken back').waitFor();
   await dialog.getByText('Now: ₽0.00').waitFor();
@@ -157,7 +165,7 @@ withBrowser('an account is banned with a reason, and unbanned; its settings are 
   await dialog.getByLabel('Budget').fill('500');
   await dialog.getByLabel('Period').selectOption('weekly');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('₽500.00 a week').first().waitFor();
+  await page.getByText('₽500 a week').first().waitFor();
   const { budget } = (await readAccount(id)) as unknown as { budget: { amount: number; period: string } };
   t.is(`${budget.amount} ${budget.period}`, '500 weekly');
   await page.getByRole('tab', { name: 'Changes' }).click();
@@ -188,7 +196,7 @@ withBrowser('what the scope of the token forbids is not offered; all of it fits 
     await page.getByRole('link', { name: 'Looked at' }).waitFor();
     await look();
     await web.open(`/admin/accounts/${id}`);
-    await page.getByText('₽10.00 a day').first().waitFor();
+    await page.getByText('₽10 a day').first().waitFor();
     await look();
     t.deepEqual(found, [...offered[scope]], scope);
     if (scope === 'read') t.deepEqual(await findAxeProblems(web), []);

@@ -11,17 +11,12 @@ export function ShownKeyDialog({
   title,
   apiKey,
   children,
-  actionName,
-  onAction,
   onClose,
 }: {
   readonly title: string;
   /** Null if the key is not told again. */
   readonly apiKey: string | null;
   readonly children?: ComponentChildren;
-  /** Of a second button, which leads on. */
-  readonly actionName?: string;
-  readonly onAction?: () => void;
   readonly onClose: () => void;
 }) {
   const t = useMessages<typeof texts>();
@@ -45,7 +40,6 @@ export function ShownKeyDialog({
         </>
       )}
       <DialogActions>
-        {actionName !== undefined && <Button onClick={() => onAction?.()}>{actionName}</Button>}
         <Button kind="primary" onClick={onClose}>
           {t('keyKept')}
         </Button>

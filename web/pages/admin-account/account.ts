@@ -18,5 +18,5 @@ export const useAccount = (id: string) =>
   useQuery({ queryKey: ['account', id], queryFn: ({ signal }) => readAccount(id, signal) });
 
 /** What it is called: by operators, by the address of its owner, or by its id. */
-export const nameOf = ({ name, email, user_email: user, id }: Account): string => 
+export const nameOf = ({ name, email, user_email: user, id }: Account): string =>
   name ?? email ?? user ?? shortId(id);

@@ -82,9 +82,7 @@ function Limits({ account }: { readonly account: Account }) {
     <div class="admin-accounts-limits">
       <span>{t('rpm', { count: account.requests_per_minute })}</span>
       {tokens !== null && <span>{t('tpm', { tokens: format.short(tokens) })}</span>}
-      {budget !== null && (
-        <span>{t(`per_${budget.period}`, { amount: format.price(budget.amount) })}</span>
-      )}
+      {budget !== null && <span>{t(`per_${budget.period}`, { amount: format.price(budget.amount) })}</span>}
       {models !== null && <span>{t('models', { count: models.length })}</span>}
       {addresses !== null && <span>{t('addresses', { count: addresses.length })}</span>}
     </div>

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import {
   emptyDraft,
@@ -21,6 +21,7 @@ import {
 import { useSettingsForm } from '../../admin/accounts/settings-form.ts';
 import { ShownKeyDialog } from '../../admin/accounts/shown-key-dialog.tsx';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { shortId } from '../../admin/links.tsx';
 import { ApiError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
 import { createKey } from '../../lib/create-key.ts';
@@ -45,27 +46,22 @@ const settings = [...common, ...rare];
 
 type Created = Schema<'CreatedAccount'>;
 
-/** Creates an account, and then shows its key. */
+/** Creates an account, shows its key, and then the account. */
 export function CreateAccount({ onClose }: { readonly onClose: () => void }) {
   const t = useMessages<typeof en>();
   const [created, setCreated] = useState<Created | null>(null);
+  const [isKept, setIsKept] = useState(false);
   const [, navigate] = useLocation();
+  useEffect(() => {
+    // Once the key's dialog is gone, which asks before the page is left.
+    if (isKept && created !== null) navigate(`/admin/accounts/${encodeURIComponent(created.id)}`);
+  }, [isKept, created]);
   if (created === null) return <CreateDialog onClose={onClose} onCreated={setCreated} />;
-  const show = (): void => {
-    onClose();
-    navigate(`/admin/accounts/${encodeURIComponent(created.id)}`);
-  };
+  if (isKept) return null;
+  const { name, email, id, api_key: apiKey } = created;
   return (
-    <ShownKeyDialog
-      title={t('createdTitle')}
-      apiKey={created.api_key}
-      actionName={t('toAccount')}
-      onAction={show}
-      onClose={onClose}
-    >
-      <p>
-        {t.nodes('createdText', { name: <strong>{created.name ?? created.email ?? created.id}</strong> })}
-      </p>
+    <ShownKeyDialog title={t('createdTitle')} apiKey={apiKey} onClose={() => setIsKept(true)}>
+      <p>{t.nodes('createdText', { name: <strong>{name ?? email ?? shortId(id)}</strong> })}</p>
     </ShownKeyDialog>
   );
 }

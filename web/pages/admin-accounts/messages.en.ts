@@ -30,7 +30,6 @@ const messages = {
   byDefault: 'by default',
   createdTitle: 'The account is ready',
   createdText: 'This is the key of {name}:',
-  toAccount: 'Open the account',
   createdAlready:
     'This dialog has already created an account with other fields: the response was lost. Close it and look at the list.',
   rpm: '{count}/min',

@@ -30,7 +30,6 @@ const messages: TranslationOf<typeof en> = {
   byDefault: 'по умолчанию',
   createdTitle: 'Аккаунт создан',
   createdText: 'Ключ аккаунта {name}:',
-  toAccount: 'Открыть аккаунт',
   createdAlready:
     'Из этого окна уже создан аккаунт с другими полями: ответ потерялся. Закройте окно и найдите его в списке.',
   rpm: '{count}/мин',
