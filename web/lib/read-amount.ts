@@ -9,7 +9,8 @@ export function readAmount(text: string): string | null {
 
 /** The same with a minus, or a plus, before it. */
 export function readSignedAmount(text: string): string | null {
-  const [, sign = '', rest = ''] = /^\s*([-−–+]?)(.*)$/s.exec(text) ?? [];
-  const amount = readAmount(rest);
-  return amount === null || sign === '' || sign === '+' ? amount : `-${amount}`;
+  const typed = text.trim();
+  const isNegative = /^[-−–]/.test(typed);
+  const amount = readAmount(typed.replace(/^[-−–+]/, ''));
+  return amount === null || !isNegative ? amount : `-${amount}`;
 }

@@ -69,7 +69,7 @@ function useColumns(): readonly Column<Batch>[] {
   const t = useMessages<typeof en>();
   return [
     { name: t('batch'), isHeader: true, render: ({ id }) => <BatchLink id={id} /> },
-    { name: t('created'), render: ({ created_at: at }) => <Time value={at} /> },
+    { name: t('created'), render: ({ created_at: at }) => <Time value={at} style="recent" /> },
     { name: t('state'), render: (batch) => <BatchBadge batch={toCounted(batch)} /> },
     {
       name: t('model'),

@@ -39,14 +39,14 @@ const actions = ['create', 'update', 'credit', 'ban', 'unban', 'rotate-key', 'we
 function useColumns(): readonly Column<Event>[] {
   const t = useMessages<typeof en>();
   return [
-    { name: t('time'), render: ({ at }) => <Time value={at} /> },
+    { name: t('time'), isMinor: true, render: ({ at }) => <Time value={at} style="recent" /> },
     { name: t('token'), isMinor: true, render: ({ token, os_user: user }) => user ?? token },
     { name: t('action'), isHeader: true, render: (event) => <Action event={event} /> },
     { name: t('changeText'), render: (event) => <Fields event={event} /> },
   ];
 }
 
-function Action({ event: { id, action, outcome, error, token } }: { readonly event: Event }) {
+function Action({ event: { id, at, action, outcome, error, token } }: { readonly event: Event }) {
   const t = useMessages<typeof en>();
   const known = actions.find((name) => action === `account.${name}`);
   return (
@@ -54,7 +54,11 @@ function Action({ event: { id, action, outcome, error, token } }: { readonly eve
       <SiteLink href={`/admin/audit?id=${encodeURIComponent(id)}`} class="id-link">
         {known === undefined ? action : t(`action_${known}`)}
       </SiteLink>
-      <span class="admin-account-beside">{token}</span>
+      <span class="admin-account-beside">
+        <Time value={at} style="recent" />
+        <br />
+        {token}
+      </span>
       {outcome === 'failed' && <Badge tone="bad">{t('failedChange')}</Badge>}
       {outcome === 'started' && <Badge tone="warning">{t('unknownChange')}</Badge>}
       {error !== null && <span class="soft small">{error}</span>}

@@ -35,7 +35,7 @@ function useColumns(): readonly Column<Job>[] {
   const format = useFormat();
   return [
     { name: t('job'), isHeader: true, render: ({ id }) => <JobLink id={id} /> },
-    { name: t('created'), render: ({ created_at: at }) => <Time value={at} /> },
+    { name: t('created'), render: ({ created_at: at }) => <Time value={at} style="recent" /> },
     { name: t('state'), render: (job) => <JobState job={job} /> },
     {
       name: t('model'),

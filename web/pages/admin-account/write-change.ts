@@ -8,8 +8,11 @@ type Budget = Pick<NonNullable<Account['budget']>, 'amount' | 'period'>;
 
 const money: readonly string[] = ['balance', 'amount', 'low_balance'];
 
-/** Names of fields of the audit log that are no settings. */
+/** Names of fields of the audit log, where the name of a setting says its unit, or there is no such setting. */
 const fieldNames = {
+  balance: 'balance',
+  budget: 'budgetOfOperator',
+  low_balance: 'lowBalance',
   amount: 'fieldAmount',
   free_requests_added: 'fieldFree',
   ban_reason: 'fieldReason',
@@ -20,7 +23,6 @@ const fieldNames = {
 export function nameField(name: string, t: Texts): string {
   const known = Object.entries(fieldNames).find(([field]) => field === name)?.[1];
   if (known !== undefined) return t(known);
-  if (name === 'balance') return t('balance');
   const key = `setting_${name}` as 'setting_name';
   const text = t(key);
   return text === key ? name : text;

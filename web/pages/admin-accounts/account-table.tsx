@@ -40,6 +40,7 @@ function useColumns(): readonly Column<Account>[] {
     { name: t('limits'), isMinor: true, render: (account) => <Limits account={account} /> },
     {
       name: t('lastUsed'),
+      isMinor: true,
       render: ({ last_used_at: at }) =>
         at === null ? <span class="soft">{t('never')}</span> : <Time value={at} style="ago" />,
     },
