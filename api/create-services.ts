@@ -142,6 +142,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     },
     admin: new AdminAccess({ config, redis, store: new AdminTokenStore(mongo.db, redis), limits, log }),
     ledger,
+    prices: stores.prices,
     history: new HistoryStore(ledger, redis),
     requestLog: new RequestLogStore(ledger, stores.prices),
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes }),

@@ -104,6 +104,7 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'rotateAccountKey',
   'unlinkAccount',
   'revokeRefillCode',
+  'revokeCodesOfBatch',
   'listAdminJobs',
   'getAdminJob',
   'cancelAdminJob',

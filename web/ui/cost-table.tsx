@@ -12,54 +12,49 @@ import { countDigits, fromNano, toNano } from '../lib/nano.ts';
 import type en from './cost-texts.en.ts';
 import { Table } from './table.tsx';
 
-/** A sum of the table with its name. */
-export interface CostSum {
-  readonly text: string;
-  readonly nano: bigint;
-}
-
 /**
- * Rate × quantity for each part of the cost, which add up to it to the last digit. Pages that use it add its texts to
+ * Rate × quantity for each part of a cost, which add up to it to the last digit. Pages that use it add its texts to
  * theirs.
  */
 export function CostTable({
+  title,
   row,
-  below = [],
+  unknownText,
+  children,
 }: {
-  readonly row: ChargedRequest & { readonly success: boolean; readonly estimated: boolean };
-  /** Further sums, which follow the total. */
-  readonly below?: readonly CostSum[];
+  readonly title: string;
+  readonly row: ChargedRequest;
+  /** Why there is no breakdown, if there is none. */
+  readonly unknownText: string;
+  /** More about it. */
+  readonly children?: ComponentChildren;
 }) {
-  const t = useMessages<typeof en>();
   const format = useFormat();
   const breakdown = breakDown(row);
-  const isPlain = breakdown === null && below.length === 0;
   return (
     <section class="cost-table">
-      <h3>{t('cost')}</h3>
-      {isPlain ? (
-        <p class="cost-table-sum money">{format.exactMoney(row.cost_request)}</p>
+      <h3>{title}</h3>
+      {breakdown === null ? (
+        <>
+          <p class="cost-table-sum money">{format.exactMoney(row.cost_request)}</p>
+          <p class="small soft">{unknownText}</p>
+        </>
       ) : (
-        <Lines breakdown={breakdown ?? unknown} costNano={toNano(row.cost_request)} below={below} />
+        <Lines title={title} breakdown={breakdown} costNano={toNano(row.cost_request)} />
       )}
-      {breakdown === null && (
-        <p class="small soft">{t(!row.success && row.cost_request === 0 ? 'notCharged' : 'noRates')}</p>
-      )}
-      {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
+      {children}
     </section>
   );
 }
 
-const unknown: Breakdown = { lines: [], roundingNano: 0n, freeNano: 0n, shortfallNano: 0n };
-
 function Lines({
+  title,
   breakdown: { lines, roundingNano, freeNano, shortfallNano },
   costNano,
-  below,
 }: {
+  readonly title: string;
   readonly breakdown: Breakdown;
   readonly costNano: bigint;
-  readonly below: readonly CostSum[];
 }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
@@ -69,15 +64,14 @@ function Lines({
     { text: t('beyondBalance'), nano: -shortfallNano },
   ].filter(({ nano }) => nano !== 0n);
   // Digits stand under each other.
-  const sums = [...lines, ...rest, { nano: costNano }, ...below];
-  const digits = Math.max(...sums.map(({ nano }) => countDigits(nano)));
+  const digits = Math.max(...[...lines, ...rest, { nano: costNano }].map(({ nano }) => countDigits(nano)));
   const write = (nano: bigint): string => format.exactMoney(fromNano(nano), digits);
   const writeQuantity = ({ quantity }: CostLine): string => format.exactNumber(quantity);
   const writeRate = ({ part, rate }: CostLine): string =>
     isPerMillion(part) ? t('perMillion', { price: format.price(rate) }) : format.price(rate);
   return (
     <Table
-      caption={t('breakdown')}
+      caption={title}
       rows={lines}
       keyOf={({ part }) => part}
       columns={[
@@ -105,11 +99,6 @@ function Lines({
             </FootRow>
           ))}
           <FootRow name={t('total')}>{write(costNano)}</FootRow>
-          {below.map(({ text, nano }) => (
-            <FootRow key={text} name={text} isSoft>
-              {write(nano)}
-            </FootRow>
-          ))}
         </>
       }
     />

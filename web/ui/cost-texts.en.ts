@@ -3,7 +3,6 @@ import type { Catalog } from '../lib/messages.ts';
 /** Texts of `CostTable`. */
 const texts = {
   cost: 'Cost',
-  breakdown: 'What the cost is made of',
   part: 'Part',
   quantity: 'Quantity',
   rate: 'Rate',

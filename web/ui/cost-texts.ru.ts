@@ -3,7 +3,6 @@ import type en from './cost-texts.en.ts';
 
 const texts: TranslationOf<typeof en> = {
   cost: 'Стоимость',
-  breakdown: 'Из чего складывается стоимость',
   part: 'Часть',
   quantity: 'Количество',
   rate: 'Цена',

@@ -2,6 +2,7 @@ import * as dialog from '@zag-js/dialog';
 import { normalizeProps, useMachine } from '@zag-js/preact';
 import type { ComponentChildren } from 'preact';
 import { createPortal } from 'preact/compat';
+import { useRef } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
 import { useUniqueId } from '../lib/unique-id.ts';
 import { Button } from './button.tsx';
@@ -30,10 +31,13 @@ export function Dialog({
   actions,
 }: DialogProps) {
   const common = useCommon();
+  const content = useRef<HTMLDivElement>(null);
   const service = useMachine(dialog.machine, {
     id: useUniqueId(),
     open: isOpen,
     closeOnInteractOutside: !isGuarded,
+    // Nobody wants the first of the buttons in the head.
+    ...(actions === undefined ? {} : { initialFocusEl: () => content.current }),
     onOpenChange: ({ open }) => {
       if (!open) onClose();
     },
@@ -44,7 +48,7 @@ export function Dialog({
     <>
       <div {...api.getBackdropProps()} class="backdrop" />
       <div {...api.getPositionerProps()} class="dialog-place">
-        <div {...api.getContentProps()} class={`dialog ${size}`}>
+        <div {...api.getContentProps()} ref={content} class={`dialog ${size}`}>
           <header class="dialog-head">
             <h2 {...api.getTitleProps()}>{title}</h2>
             <span class="dialog-buttons">

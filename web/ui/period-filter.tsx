@@ -40,7 +40,7 @@ export function OwnPeriod({
 }) {
   const { timeZone } = useFormat();
   return (
-    <div class="filters-period">
+    <div class="filters-period own">
       <DateRange
         value={{ since: toZoned(since, timeZone), until: toZoned(until, timeZone) }}
         hasEnd={hasEnd}

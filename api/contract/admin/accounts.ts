@@ -4,16 +4,7 @@ import { Nullable } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import {
-  Count,
-  Moment,
-  OptionalMoment,
-  PageOfAdmin,
-  Reason,
-  Roubles,
-  maxAmount,
-  pageQuery,
-} from './fields.ts';
+import { Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, maxAmount, pageQuery } from './fields.ts';
 
 const maxRequests = 1_000_000_000;
 

@@ -63,7 +63,7 @@ const messages = {
   requestOutcome: 'Outcome',
   requestUpstream: 'Upstream',
   requestCalls: { one: '{count} call', other: '{count} calls' },
-  requestTokens: 'Tokens, in → out',
+  requestTokens: 'Tokens',
   requestCached: '{tokens} cached',
   requestImages: { one: '{count} image', other: '{count} images' },
   requestCost: 'Cost',

@@ -74,7 +74,7 @@ const messages: TranslationOf<typeof en> = {
     many: '{count} вызовов',
     other: '{count} вызова',
   },
-  requestTokens: 'Токены, вход → выход',
+  requestTokens: 'Токены',
   requestCached: '{tokens} из кеша',
   requestImages: {
     one: '{count} изображение',

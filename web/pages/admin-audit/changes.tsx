@@ -32,13 +32,12 @@ export function Changes() {
   });
   return (
     <div class="admin-audit-view">
-      <Filters />
+      <Filters>
+        <Button size="small" icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
+          {common('refresh')}
+        </Button>
+      </Filters>
       <section class="card" aria-busy={list.isFetching}>
-        <p class="admin-audit-actions">
-          <Button icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
-            {common('refresh')}
-          </Button>
-        </p>
         <CursorListView list={list} empty={<Nothing />}>
           {(rows) => <Events rows={rows} />}
         </CursorListView>

@@ -74,7 +74,7 @@ function EventView({ event }: { readonly event: AuditEvent }) {
         <Fact name={t('outcome')}>
           <Outcome outcome={event.outcome} />
         </Fact>
-        <Fact name={t('changed')}>
+        <Fact name={t('resource')}>
           <Resource resource={event.resource} />
         </Fact>
         <Fact name={t('token')}>{event.token === 'command' ? t('command') : event.token}</Fact>

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/preact-query';
+import type { ComponentChildren } from 'preact';
 import { adminApi, call } from '../../admin/api.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -22,7 +23,7 @@ const useTokenNames = () =>
   });
 
 /** What is looked for. It is in the address, so that it can be kept and sent. */
-export function Filters() {
+export function Filters({ children }: { readonly children: ComponentChildren }) {
   const t = useMessages<typeof en>();
   const { filter, isFiltered, setFilter, clear } = useAuditFilter();
   const { token, resource, period } = filter;
@@ -68,13 +69,14 @@ export function Filters() {
         onChange={setFilter}
       />
       {period.name === 'own' && <OwnPeriod period={period} hasEnd={false} onChange={setFilter} />}
-      {isFiltered && (
-        <p class="filters-last">
+      <div class="filters-last console-buttons">
+        {children}
+        {isFiltered && (
           <Button kind="quiet" size="small" icon="close" onClick={clear}>
             {t('clear')}
           </Button>
-        </p>
-      )}
+        )}
+      </div>
     </section>
   );
 }

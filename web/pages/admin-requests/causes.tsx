@@ -37,9 +37,9 @@ function CustomerSide({ row: { outcome, status, code, details } }: { readonly ro
       </p>
       {isCancelled && <p>{t('cancelledText')}</p>}
       {!isCancelled && details !== null && (
-        <p class="admin-requests-text">
+        <div class="admin-requests-text">
           <Reason code={code} message={details} />
-        </p>
+        </div>
       )}
     </Side>
   );

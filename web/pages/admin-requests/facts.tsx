@@ -27,7 +27,7 @@ const Fact = ({
 export function Facts({ row }: { readonly row: AdminRequest }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { total_time: seconds, price_version: prices } = row;
+  const { total_time: seconds, first_token_seconds: first, price_version: prices } = row;
   return (
     <dl class="facts">
       <Fact name={t('time')}>{format.exactTime(row.created_at)}</Fact>
@@ -43,7 +43,12 @@ export function Facts({ row }: { readonly row: AdminRequest }) {
         <>
           <Fact name={t('endUser')}>{row.user ?? '–'}</Fact>
           <Fact name={t('address')}>{row.user_ip ?? '–'}</Fact>
-          <Fact name={t('duration')}>{seconds === null ? '–' : format.seconds(seconds)}</Fact>
+          <Fact
+            name={t('duration')}
+            note={first === null ? null : t('firstToken', { time: format.seconds(first) })}
+          >
+            {seconds === null ? '–' : format.seconds(seconds)}
+          </Fact>
           <Amounts row={row} />
         </>
       )}
@@ -60,7 +65,12 @@ export function Facts({ row }: { readonly row: AdminRequest }) {
 function Amounts({ row }: { readonly row: AdminRequest }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { prompt_tokens: input, cache_read_tokens: cached, completion_tokens: output, images, lines } = row;
+  const { prompt_tokens: input, cache_read_tokens: cached, images, lines } = row;
+  const { completion_tokens: output, reasoning_tokens: reasoning } = row;
+  const outputNotes = [
+    reasoning === null || reasoning === 0 ? null : t('reasoningTokens', { tokens: reasoning }),
+    row.estimated === true ? t('estimated') : null,
+  ].filter((note) => note !== null);
   return (
     <>
       <Fact
@@ -69,7 +79,7 @@ function Amounts({ row }: { readonly row: AdminRequest }) {
       >
         {format.number(input ?? 0)}
       </Fact>
-      <Fact name={t('completionTokens')} note={row.estimated === true ? t('estimated') : null}>
+      <Fact name={t('completionTokens')} note={outputNotes.length === 0 ? null : outputNotes.join('; ')}>
         {format.number(output ?? 0)}
       </Fact>
       {images !== null && images > 0 && <Fact name={t('images')}>{format.number(images)}</Fact>}

@@ -23,26 +23,40 @@ const useModelIds = () =>
     staleTime: 300_000,
   });
 
+/** Of the catalog, in its order. */
+const useUpstreams = () =>
+  useQuery({
+    queryKey: ['upstream-names'],
+    queryFn: async ({ signal }) => {
+      const { upstreams } = await call(adminApi.GET('/v1/admin/overview', { signal }));
+      return (upstreams ?? []).map(({ name }) => name);
+    },
+    staleTime: 300_000,
+  });
+
 /** What is looked for. It is in the address, so that it can be kept and sent. */
 export function Filters() {
   const t = useMessages<typeof en>();
   const { filter, setFilter, open } = useRequestFilter();
-  const { account, model, outcome, period } = filter;
+  const { account, model, upstream, outcome, period } = filter;
   const models = useModelIds().data ?? [];
+  const upstreams = useUpstreams().data ?? [];
   return (
     <section class="card filters" aria-label={t('filters')}>
-      <Field
-        label={t('findById')}
-        type="search"
-        placeholder={t('findByIdHint')}
-        maxLength={200}
-        spellcheck={false}
-        autocomplete="off"
-        onChange={(event) => {
-          const id = event.currentTarget.value.trim();
-          if (id !== '') open(id);
-        }}
-      />
+      <div class="filters-find">
+        <Field
+          label={t('findById')}
+          type="search"
+          placeholder={t('findByIdHint')}
+          maxLength={200}
+          spellcheck={false}
+          autocomplete="off"
+          onChange={(event) => {
+            const id = event.currentTarget.value.trim();
+            if (id !== '') open(id);
+          }}
+        />
+      </div>
       <AccountFilter value={account} onChoose={(id) => setFilter({ account: id })} />
       <FilterSelect
         label={t('model')}
@@ -50,6 +64,13 @@ export function Filters() {
         value={model}
         choices={models.map((id) => ({ value: id, label: id }))}
         onChoose={(id) => setFilter({ model: id })}
+      />
+      <FilterSelect
+        label={t('upstream')}
+        anyLabel={t('allUpstreams')}
+        value={upstream}
+        choices={upstreams.map((name) => ({ value: name, label: name }))}
+        onChoose={(name) => setFilter({ upstream: name })}
       />
       <FilterSelect
         label={t('outcome')}
@@ -77,7 +98,7 @@ function Shortcuts() {
   const { period, outcome } = filter;
   const isErrors = outcome === 'error';
   return (
-    <div class="filters-last admin-requests-shortcuts">
+    <div class="filters-last console-buttons admin-requests-shortcuts">
       {(['hour', 'today'] as const).map((name) => (
         <Button
           key={name}

@@ -4,8 +4,9 @@ import { CursorListView } from '../../admin/cursor-list.tsx';
 import { RequestTable } from '../../admin/request-table.tsx';
 import { useConsole } from '../../admin/texts.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { readCsv } from '../../lib/read-csv.ts';
 import { Button } from '../../ui/button.tsx';
-import { CsvButton } from '../../ui/csv-button.tsx';
+import { CsvMenu } from '../../ui/csv-menu.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Filters } from './filters.tsx';
 import type en from './messages.en.ts';
@@ -23,17 +24,14 @@ export default function AdminRequestsPage() {
     <div class="page admin-requests">
       <div class="page-head">
         <h1>{t('title')}</h1>
-        <div class="admin-requests-actions">
+        <div class="console-buttons">
           <Button icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
             {common('refresh')}
           </Button>
-          <CsvButton
-            label={t('csv')}
-            path="/v1/admin/requests"
-            query={{ ...firstPage?.selection }}
-            fileName="requests.csv"
+          <CsvMenu
+            name="requests"
+            read={() => readCsv(sendAdminRequest, '/v1/admin/requests', { ...firstPage?.selection })}
             isEmpty={rows.length === 0}
-            send={sendAdminRequest}
           />
         </div>
       </div>

@@ -1,6 +1,6 @@
 import type { Schema } from '../../admin/api.ts';
 
-type Attempt = Schema<'AdminAttempt'> & { readonly started_ms?: number | null };
+type Attempt = Schema<'AdminAttempt'>;
 
 /** What a request did before, between or after the calls of vendors. */
 type Wait = 'queue' | 'pause' | 'end' | 'rest';
@@ -26,7 +26,7 @@ const shortestGapMs = 5;
 /** Returns what a request did from its admission to its settlement, in order. */
 export function listSteps(attempts: readonly Attempt[], totalSeconds: number): Steps {
   const timed = attempts.flatMap((attempt) =>
-    typeof attempt.started_ms === 'number' ? [{ attempt, startMs: attempt.started_ms }] : [],
+    attempt.started_ms === null ? [] : [{ attempt, startMs: attempt.started_ms }],
   );
   const totalMs = Math.round(totalSeconds * 1_000);
   return timed.length === attempts.length ? placeByTime(timed, totalMs) : placeInOrder(attempts, totalMs);

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/preact-query';
 import { SiteLink } from '../../frame/site-link.tsx';
-import { adminApi, call } from '../../admin/api.ts';
+import { readRequests } from '../../admin/read-requests.ts';
 import { RequestTable, type AdminRequest } from '../../admin/request-table.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { QueryView, Skeleton } from '../../ui/states.tsx';
@@ -20,11 +20,8 @@ export function Neighbours({ row: { id, account, created_at: time } }: { readonl
   const around = { account, since: moveBy(time, -minutesAround), until: moveBy(time, minutesAround) };
   const query = useQuery({
     queryKey: ['requests-around', id],
-    queryFn: ({ signal }) =>
-      // One of them is this one.
-      call(
-        adminApi.GET('/v1/admin/requests', { params: { query: { ...around, limit: maxShown + 1 } }, signal }),
-      ),
+    // One of them is this one.
+    queryFn: ({ signal }) => readRequests({ ...around, limit: maxShown + 1 }, signal),
     staleTime: 60_000,
   });
   return (

@@ -6,13 +6,12 @@ import type { AdminRequest } from '../../admin/request-table.tsx';
 import { ApiError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { toNano } from '../../lib/nano.ts';
 import { CopyButton } from '../../ui/copy.tsx';
-import { CostTable } from '../../ui/cost-table.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { Causes } from './causes.tsx';
+import { Cost } from './cost.tsx';
 import { Facts } from './facts.tsx';
 import type en from './messages.en.ts';
 import { Neighbours } from './neighbours.tsx';
@@ -94,32 +93,5 @@ function RequestView({ row }: { readonly row: AdminRequest }) {
       <Cost row={row} />
       <Neighbours row={row} />
     </>
-  );
-}
-
-/** What the customer paid, what the vendors charge, and what is left. */
-function Cost({ row }: { readonly row: AdminRequest }) {
-  const t = useMessages<typeof en>();
-  const { vendor_cost: vendorCost, margin, outcome, estimated, cost, shortfall, free } = row;
-  const below = [
-    ...(vendorCost === null ? [] : [{ text: t('vendorCost'), nano: toNano(vendorCost) }]),
-    ...(margin === null ? [] : [{ text: t('margin'), nano: toNano(margin) }]),
-  ];
-  return (
-    <div>
-      <CostTable
-        row={{
-          rates: null,
-          quantities: null,
-          cost_request: cost,
-          shortfall,
-          is_free_request: free,
-          success: outcome === 'success',
-          estimated: estimated === true,
-        }}
-        below={below}
-      />
-      {vendorCost === null && <p class="small soft">{t('noVendorCost')}</p>}
-    </div>
   );
 }

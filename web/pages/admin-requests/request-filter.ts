@@ -1,3 +1,4 @@
+import type { RequestQuery } from '../../admin/read-requests.ts';
 import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
 import { boundsAt, noPeriod, readPeriod, type AddressPeriod } from '../../lib/address-period.ts';
 
@@ -14,15 +15,8 @@ export interface RequestFilter {
   readonly period: AddressPeriod<Period>;
 }
 
-/** The same as the operation of the API takes it. */
-export interface Selection {
-  readonly account?: string;
-  readonly model?: string;
-  readonly upstream?: string;
-  readonly outcome?: 'success' | 'error';
-  readonly since?: string;
-  readonly until?: string;
-}
+/** What is looked for, as the operation of the API takes it. */
+export type Selection = Omit<RequestQuery, 'limit' | 'after'>;
 
 const noFilter = { account: null, model: null, upstream: null, outcome: null, ...noPeriod };
 

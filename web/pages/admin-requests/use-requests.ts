@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
-import { adminApi, call } from '../../admin/api.ts';
 import { useCursorList } from '../../admin/cursor-list.tsx';
+import { readRequests } from '../../admin/read-requests.ts';
 import { useFormat } from '../../lib/format.ts';
 import { selectAt, type RequestFilter, type Selection } from './request-filter.ts';
 
@@ -15,6 +15,6 @@ export function useRequests(filter: RequestFilter) {
     if (after === null) selected.current = selectAt(filter, Date.now(), timeZone);
     const selection = selected.current;
     const query = { ...selection, limit: pageSize, ...(after === null ? {} : { after }) };
-    return { ...(await call(adminApi.GET('/v1/admin/requests', { params: { query }, signal }))), selection };
+    return { ...(await readRequests(query, signal)), selection };
   });
 }

@@ -38,7 +38,6 @@ const messages = {
   newestOnly: 'Sums of the newest ones. Choose a shorter period for all.',
   moreThan: 'more than {requests}',
   newer: { one: '{count} new', other: '{count} new' },
-  csv: 'Download CSV',
   tooEarly: 'Single requests are shown for 72 hours',
   tooEarlyText: 'What came before is summed up {days}.',
   toDays: 'by day and model',

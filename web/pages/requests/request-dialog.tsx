@@ -71,14 +71,20 @@ function RequestView({ account, row }: { readonly account: ApiAccount; readonly 
         <div class="requests-how">
           {success ? <Badge tone="good">{common('succeeded')}</Badge> : <FailureBadge code={code} />}
           {details !== null && (
-            <p class={success ? 'soft' : 'requests-why'}>
+            <div class={success ? 'soft' : 'requests-why'}>
               <Details row={row} />
-            </p>
+            </div>
           )}
         </div>
       </div>
       <Facts row={row} />
-      <CostTable row={row} />
+      <CostTable
+        title={t('cost')}
+        row={row}
+        unknownText={t(!success && row.cost_request === 0 ? 'notCharged' : 'noRates')}
+      >
+        {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
+      </CostTable>
       <p class="requests-link soft small">
         {t('copyLink')}
         <CopyButton text={link} label={t('copyLink')} />

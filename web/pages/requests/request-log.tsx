@@ -4,8 +4,9 @@ import { useRef } from 'preact/hooks';
 import type { ApiAccount } from '../../lib/accounts.ts';
 import { sendRequest } from '../../lib/api.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { readCsv } from '../../lib/read-csv.ts';
 import { Button } from '../../ui/button.tsx';
-import { CsvButton } from '../../ui/csv-button.tsx';
+import { CsvMenu } from '../../ui/csv-menu.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Pagination } from '../../ui/pagination.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
@@ -82,7 +83,6 @@ function LoadedLog({
   readonly selection: Selection;
   readonly children: ComponentChildren;
 }) {
-  const t = useMessages<typeof en>();
   const { page, setPage } = useRequestFilter();
   const top = useRef<HTMLDivElement>(null);
   const turnTo = (next: number): void => {
@@ -95,13 +95,10 @@ function LoadedLog({
         <Totals totals={totals} isExact={isExact} />
         <div class="requests-actions">
           {children}
-          <CsvButton
-            label={t('csv')}
-            path={`/v1/web/api-accounts/${account.id}/request-logs`}
-            query={selection}
-            fileName="requests.csv"
+          <CsvMenu
+            name="requests"
+            read={() => readCsv(sendRequest, `/v1/web/api-accounts/${account.id}/request-logs`, selection)}
             isEmpty={items.length === 0}
-            send={sendRequest}
           />
         </div>
       </div>
