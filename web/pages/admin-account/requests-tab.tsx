@@ -1,5 +1,5 @@
-import { adminApi, call } from '../../admin/api.ts';
 import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
+import { readRequests } from '../../admin/read-requests.ts';
 import { RequestTable } from '../../admin/request-table.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat } from '../../lib/format.ts';
@@ -12,12 +12,7 @@ export function RequestsTab({ accountId }: { readonly accountId: string }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const list = useCursorList(['account-requests', accountId], (after, signal) =>
-    call(
-      adminApi.GET('/v1/admin/requests', {
-        params: { query: { account: accountId, limit: 20, ...(after === null ? {} : { after }) } },
-        signal,
-      }),
-    ),
+    readRequests({ account: accountId, limit: 20, ...(after === null ? {} : { after }) }, signal),
   );
   const { total = null, has_exact_total: isExact = true } = list.firstPage ?? {};
   const query = `account=${encodeURIComponent(accountId)}`;
