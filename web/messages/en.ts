@@ -48,6 +48,8 @@ const messages = {
   reload: 'Reload the page',
   offline: 'No connection. What you see may be out of date.',
   nothingFound: 'Nothing found',
+  findModel: 'Find a model',
+  modelsChosen: { one: '{count} chosen', other: '{count} chosen' },
   pages: 'Pages',
   previousPage: 'Previous page',
   nextPage: 'Next page',

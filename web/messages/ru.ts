@@ -48,6 +48,13 @@ const messages: TranslationOf<typeof en> = {
   reload: 'Обновить страницу',
   offline: 'Нет подключения. Данные на странице могли устареть.',
   nothingFound: 'Ничего не найдено',
+  findModel: 'Найти модель',
+  modelsChosen: {
+    one: 'Выбрана {count}',
+    few: 'Выбрано {count}',
+    many: 'Выбрано {count}',
+    other: 'Выбрано {count}',
+  },
   pages: 'Страницы',
   previousPage: 'Предыдущая страница',
   nextPage: 'Следующая страница',

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { Time } from '../../../ui/money.tsx';
+import { Time } from './money.tsx';
 
 /** A name and its value, in a list of facts. */
 export const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
