@@ -1,4 +1,5 @@
 import { dayBefore, secondsOfDay, statsDays, type DailyStat } from '../../lib/daily-stats.ts';
+import { groupBy } from '../../lib/group-by.ts';
 import { addRoubles, toNano } from '../../lib/nano.ts';
 
 /** A value for each day up to today: a day without requests is 0. */
@@ -8,19 +9,6 @@ export interface UsageByDay {
   /** In roubles. */
   readonly spend: readonly number[];
   readonly requests: readonly number[];
-}
-
-function groupBy(
-  stats: readonly DailyStat[],
-  read: (stat: DailyStat) => string,
-): ReadonlyMap<string, readonly DailyStat[]> {
-  const groups = new Map<string, DailyStat[]>();
-  for (const stat of stats) {
-    const group = groups.get(read(stat));
-    if (group === undefined) groups.set(read(stat), [stat]);
-    else group.push(stat);
-  }
-  return groups;
 }
 
 export function sumByDay(stats: readonly DailyStat[], nowMs = Date.now()): UsageByDay {

@@ -1,0 +1,24 @@
+interface DryRun {
+  readonly dry_run: true;
+  readonly effects: object;
+}
+
+/** The numbers of a response with `dry_run=true`. */
+type EffectsOf<Result> = Extract<Result, DryRun>['effects'];
+
+const isDryRun = (result: unknown): result is DryRun =>
+  typeof result === 'object' && result !== null && 'dry_run' in result && 'effects' in result;
+
+/** Returns what a call with `dry_run=true` would do, in numbers. */
+export async function readEffects<Result>(response: Promise<Result>): Promise<EffectsOf<Result>> {
+  const result = await response;
+  if (!isDryRun(result)) throw new Error('The response is not that of a dry run.');
+  return result.effects as EffectsOf<Result>;
+}
+
+/** Returns the result of a call without `dry_run`. */
+export async function readDone<Result>(response: Promise<Result>): Promise<Exclude<Result, DryRun>> {
+  const result = await response;
+  if (isDryRun(result)) throw new Error('The response is that of a dry run.');
+  return result as Exclude<Result, DryRun>;
+}
