@@ -1,8 +1,6 @@
 import { useAddressFilters } from '../../lib/address-filters.ts';
-import { useConsole } from '../../admin/texts.ts';
-import { consoleQueries } from '../../admin/api.ts';
+import { RefreshButton } from '../../admin/refresh-button.tsx';
 import { useMessages } from '../../lib/language.tsx';
-import { Button } from '../../ui/button.tsx';
 import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import './admin-models.css';
@@ -18,7 +16,6 @@ type TabName = (typeof tabs)[number];
 
 export default function AdminModelsPage() {
   const t = useMessages<typeof en>();
-  const console = useConsole();
   const [filters, change] = useAddressFilters();
   const models = useAdminModels();
   const routes = useAdminRoutes();
@@ -36,13 +33,7 @@ export default function AdminModelsPage() {
     <div class="page admin-models">
       <div class="page-head">
         <h1>{t('title')}</h1>
-        <Button
-          icon="refresh"
-          busy={models.isFetching || routes.isFetching}
-          onClick={() => void consoleQueries.invalidateQueries()}
-        >
-          {console('refresh')}
-        </Button>
+        <RefreshButton />
       </div>
       <Tabs<TabName>
         label={t('title')}

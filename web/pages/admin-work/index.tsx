@@ -1,9 +1,6 @@
-import { useConsole } from '../../admin/texts.ts';
-import { consoleQueries } from '../../admin/api.ts';
-import { useIsFetching } from '@tanstack/preact-query';
+import { RefreshButton } from '../../admin/refresh-button.tsx';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { Button } from '../../ui/button.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import '../jobs/shared/work.css';
@@ -20,10 +17,8 @@ type TabName = (typeof tabs)[number];
 
 export default function AdminWorkPage() {
   const t = useMessages<typeof en>();
-  const console = useConsole();
   const [filters, change] = useAddressFilters();
   const [job, batch] = [filters.get('job'), filters.get('batch')];
-  const isFetching = useIsFetching() > 0;
   const opened: TabName = job !== null ? 'jobs' : batch !== null ? 'batches' : 'queues';
   const tab = tabs.find((name) => name === filters.get('tab')) ?? opened;
   const content = { queues: <QueueList />, jobs: <JobList />, batches: <BatchList /> };
@@ -35,9 +30,7 @@ export default function AdminWorkPage() {
           <a class="button quiet medium" href="/admin/queues">
             {t('toBoard')} <Icon name="external" size={16} />
           </a>
-          <Button icon="refresh" busy={isFetching} onClick={() => void consoleQueries.invalidateQueries()}>
-            {console('refresh')}
-          </Button>
+          <RefreshButton />
         </div>
       </div>
       <Tabs<TabName>
