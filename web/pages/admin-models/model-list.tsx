@@ -105,6 +105,7 @@ function RouteNames({ view: { routes, state } }: { readonly view: ModelView }) {
       {routes.map((route) => (
         <li key={route.upstream}>
           {route.upstream} <RouteBadges route={route} isQuiet={state === 'disabled'} />
+          <span class="admin-models-beside">{route.upstreamModels.join(', ')}</span>
         </li>
       ))}
     </ul>

@@ -36,12 +36,14 @@ export function groupRoutes(rows: readonly AdminRoute[]): RouteView[] {
 
 function viewOf(keys: readonly AdminRoute[]): RouteView {
   const { model, upstream } = keys[0]!;
+  // Calls are counted by route, not by key.
+  const routes = [...groupBy(keys, (row) => row.upstream_model).values()].map(([row]) => row!);
   const sum = (read: (row: AdminRoute) => number): number =>
-    keys.reduce((total, row) => total + read(row), 0);
+    routes.reduce((total, row) => total + read(row), 0);
   return {
     model,
     upstream,
-    upstreamModels: [...new Set(keys.map(({ upstream_model: name }) => name))],
+    upstreamModels: routes.map(({ upstream_model: name }) => name),
     isDrained: keys.every(({ drained }) => drained),
     breaker: worstBreaker(keys),
     pauseSeconds: Math.max(...keys.map(({ pause_seconds: seconds }) => seconds)),
