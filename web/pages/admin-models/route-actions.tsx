@@ -7,6 +7,7 @@ import { useLanguage, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import type en from './messages.en.ts';
+import { awaitDrained } from './read-catalog.ts';
 import type { Breaker } from './routes.ts';
 import { WorkOfModels } from './work-of-models.tsx';
 
@@ -78,7 +79,10 @@ export function Undrain({ target }: { readonly target: Target }) {
     <QuickAction
       kind="primary"
       size="small"
-      run={() => undrainRoutes(target)}
+      run={async () => {
+        await undrainRoutes(target);
+        if (target.model === null) await awaitDrained(upstream, false);
+      }}
       done={t('undrainedDone', { upstream })}
     >
       {t('undrain')}
@@ -102,7 +106,10 @@ export function Drain({ target, label }: { readonly target: Target; readonly lab
           action={t('drainAction')}
           preview={(signal) => readEffects(drainRoutes(target, signal))}
           describe={(effects) => <DrainEffects effects={effects} />}
-          run={() => drainRoutes(target)}
+          run={async () => {
+            await drainRoutes(target);
+            if (model === null) await awaitDrained(upstream, true);
+          }}
           onDone={() => {
             showToast(t('drainedDone', { upstream }));
             close();

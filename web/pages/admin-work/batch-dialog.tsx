@@ -60,12 +60,12 @@ function BatchDetails({
         {mayChange && <BatchActions batch={batch} onOpen={onOpen} />}
       </div>
       <BatchProgress batch={countLines(batch)} />
+      <Facts batch={batch} />
       {reason !== null && (
         <Notice tone="warning" title={t('stoppedBecause')}>
           <p>{reason}</p>
         </Notice>
       )}
-      <Facts batch={batch} />
       {models.length > 0 && (
         <section>
           <h3>{t('models')}</h3>
@@ -73,6 +73,9 @@ function BatchDetails({
         </section>
       )}
       {slices.length > 0 && <p class="soft small">{t('slices', { count: slices.length })}</p>}
+      <dl class="facts">
+        <Times record={batch} />
+      </dl>
       <Everything record={batch} />
     </div>
   );
@@ -89,31 +92,34 @@ function Facts({ batch }: { readonly batch: AdminBatch }) {
     ['errorFile', batch.error_file],
   ] as const;
   return (
-    <dl class="facts">
-      <Fact name={t('account')}>
-        <AccountLink id={account} />
-      </Fact>
-      <Fact name={t('endpoint')}>{nameOperation(t, batch.endpoint)}</Fact>
-      {model !== '' && (
-        <Fact name={t('model')}>
-          <ModelLink id={model} />
+    <>
+      <dl class="facts">
+        <Fact name={t('account')}>
+          <AccountLink id={account} />
         </Fact>
-      )}
-      <Fact name={t(hasBatchEnded(batch) ? 'cost' : 'costSoFar')}>
-        <Money value={cost} />
-      </Fact>
-      <Fact name={t('reserved')}>
-        <Money value={reserved} />
-      </Fact>
-      <Fact name={t('succeededLines')}>{format.number(succeeded)}</Fact>
-      <Fact name={t('failedLines')}>{format.number(failed)}</Fact>
-      <Fact name={t('leftLines')}>{format.number(total - succeeded - failed)}</Fact>
-      <Times record={batch} />
-      {files.map(([name, file]) => (
-        <Fact key={name} name={t(name)}>
-          {file === null ? <span class="soft">{t('noFile')}</span> : <code class="small">{file}</code>}
+        <Fact name={t('endpoint')}>{nameOperation(t, batch.endpoint)}</Fact>
+        {model !== '' && (
+          <Fact name={t('model')}>
+            <ModelLink id={model} />
+          </Fact>
+        )}
+        <Fact name={t(hasBatchEnded(batch) ? 'cost' : 'costSoFar')}>
+          <Money value={cost} />
         </Fact>
-      ))}
-    </dl>
+        <Fact name={t('reserved')}>
+          <Money value={reserved} />
+        </Fact>
+        <Fact name={t('succeededLines')}>{format.number(succeeded)}</Fact>
+        <Fact name={t('failedLines')}>{format.number(failed)}</Fact>
+        <Fact name={t('leftLines')}>{format.number(total - succeeded - failed)}</Fact>
+      </dl>
+      <dl class="facts admin-work-files">
+        {files.map(([name, file]) => (
+          <Fact key={name} name={t(name)}>
+            {file === null ? <span class="soft">{t('noFile')}</span> : <code class="small">{file}</code>}
+          </Fact>
+        ))}
+      </dl>
+    </>
   );
 }

@@ -15,7 +15,6 @@ const messages = {
   noWorker: 'No worker',
   noWorkerText:
     'No worker takes work off this queue. Callers who wait get 503; jobs and batches wait for a worker.',
-  versions: 'Versions of workers',
   waiting: 'Waiting',
   waitingForSlot: {
     one: '{count} for a slot at the vendor',
@@ -25,8 +24,8 @@ const messages = {
   oldest: 'Oldest waiting',
   eta: 'Done in about',
   etaUnknown: 'unknown',
-  linesWaiting: 'Lines of batches waiting',
-  linesRunning: 'Lines of batches running',
+  linesWaiting: 'Batch lines waiting',
+  linesRunning: 'Batch lines running',
   inputsWaiting: 'Inputs waiting in workers',
   delayed: 'Delayed',
   failedJobs: 'Jobs failed in 24 h',

@@ -21,7 +21,6 @@ const messages: TranslationOf<typeof en> = {
   noWorker: 'Воркеров нет',
   noWorkerText:
     'Эту очередь никто не разбирает. Запросы, ответа на которые ждут, получают 503; задания и пакеты дождутся воркера.',
-  versions: 'Версии воркеров',
   waiting: 'Ждут',
   waitingForSlot: {
     one: '{count} — слота у вендора',
@@ -33,8 +32,8 @@ const messages: TranslationOf<typeof en> = {
   oldest: 'Дольше всех ждёт',
   eta: 'Закончатся через',
   etaUnknown: 'неизвестно',
-  linesWaiting: 'Строки пакетов ждут',
-  linesRunning: 'Строки пакетов выполняются',
+  linesWaiting: 'Ждут строк пакетов',
+  linesRunning: 'Выполняется строк',
   inputsWaiting: 'Тексты ждут в воркерах',
   delayed: 'Отложены',
   failedJobs: 'Задания с ошибкой за 24 ч',

@@ -48,15 +48,20 @@ function QueueCard({
       <header class="card-head">
         <h2 class="admin-work-name">
           {t(`queue_${name}`)} <code class="soft small">{name}</code>
+        </h2>
+        {mayDrain && <DrainQueue queue={name} />}
+      </header>
+      <div>
+        <p class="admin-work-head">
           {queue.workers === 0 ? (
             <Badge tone="bad">{t('noWorker')}</Badge>
           ) : (
             <Badge tone="good">{t('workers', { count: queue.workers })}</Badge>
           )}
-        </h2>
-        {mayDrain && <DrainQueue queue={name} />}
-      </header>
-      {queue.workers === 0 && <p class="small">{t('noWorkerText')}</p>}
+          {queue.versions !== null && <span class="soft small">{queue.versions}</span>}
+        </p>
+        {queue.workers === 0 && <p class="soft small">{t('noWorkerText')}</p>}
+      </div>
       <QueueFacts queue={queue} demand={demand} />
       {demand !== undefined && <QueueModels name={name} demand={demand} />}
     </section>
@@ -72,14 +77,14 @@ function QueueFacts({
 }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { waiting, waiting_for_slot: forSlot, oldest_waiting_seconds: oldest, versions } = queue;
+  const { waiting, waiting_for_slot: forSlot, oldest_waiting_seconds: oldest } = queue;
   const counts = [
     ['running', queue.active, true],
     ['linesWaiting', queue.lines_waiting, true],
     ['linesRunning', queue.lines_active, true],
-    ['inputsWaiting', queue.inputs_waiting ?? 0, queue.inputs_waiting !== undefined],
-    ['delayed', queue.delayed, queue.delayed > 0],
     ['failedJobs', queue.failed, true],
+    ['inputsWaiting', queue.inputs_waiting ?? 0, (queue.inputs_waiting ?? 0) > 0],
+    ['delayed', queue.delayed, queue.delayed > 0],
   ] as const;
   return (
     <dl class="facts admin-work-facts">
@@ -103,7 +108,6 @@ function QueueFacts({
             ? t('etaUnknown')
             : format.duration(demand.eta_seconds)}
       </Fact>
-      {versions !== null && <Fact name={t('versions')}>{versions}</Fact>}
     </dl>
   );
 }
