@@ -124,7 +124,7 @@ withBrowser('a route is drained, its upstream too, and both are undrained', asyn
   await takeScreenshots(web, 'console-upstreams');
   t.is(await chat(account, 'held'), 'model_disabled');
   await second.getByRole('button', { name: 'Undrain' }).click();
-  await second.getByText('Called').waitFor();
+  await second.getByText('In service').waitFor();
 });
 
 withBrowser('a test of a model that its vendor refuses shows the vendor’s own words', async (t) => {
@@ -194,15 +194,15 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
     requests,
   });
   const { id } = (await response.json()) as { id: string };
+  await waitFor('calls to be held', () => held.waiting > 3);
+  held.release(3);
   const web = await openConsole(t, `/admin/work?tab=batches&account=${account.id}`);
   const { page } = web;
-  await page.getByRole('row', { name: /0 of 30 lines/ }).waitFor();
+  await page.getByRole('row', { name: /of 30 lines/ }).waitFor();
   await takeScreenshots(web, 'console-batches');
   await page.getByRole('row').getByRole('link').first().click();
   const dialog = page.getByRole('dialog', { name: 'Batch', exact: true });
   await dialog.getByText(id, { exact: true }).first().waitFor();
-  await waitFor('calls to be held', () => held.waiting > 3);
-  held.release(3);
   await dialog.getByText('3 of 30 lines').waitFor();
   await takeScreenshots(web, 'console-batch');
   await dialog.getByRole('button', { name: 'Cancel…' }).click();
@@ -223,7 +223,6 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   t.is(body.status, 'cancelled');
   t.true(body.lines_succeeded >= 3 && body.lines_succeeded < 30, String(body.lines_succeeded));
   await dialog.getByText('30 of 30 lines').waitFor();
-  console.log(body);
 });
 
 withBrowser('a token that may only read is offered nothing else, on a phone and in Russian', async (t) => {
@@ -237,7 +236,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
     ['/admin/models?model=both', 'слотов апстрима', 'model'],
     ['/admin/models?tab=upstreams', 'second', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
-    ['/admin/work?tab=batches&status=cancelled', 'Отменено', 'batches'],
+    ['/admin/work?tab=batches&status=cancelled', '30 из 30 строк', 'batches'],
     ['/admin/work?tab=jobs', 'Чьи задания показать?', 'jobs'],
   ] as const) {
     await web.open(path);

@@ -144,7 +144,7 @@ const messages = {
   cooldown: 'a key rests for another {time}',
   drainedModels: { one: '{count} model drained', other: '{count} models drained' },
   openBreakers: { one: '{count} route not closed', other: '{count} routes not closed' },
-  callable: 'Called',
+  callable: 'In service',
   partly: 'Partly drained',
   partly_called: 'Not for all',
 } as const satisfies Catalog;

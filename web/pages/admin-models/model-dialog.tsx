@@ -119,18 +119,18 @@ function Hours({ id }: { readonly id: string }) {
   const [isOpen, setIsOpen] = useState(false);
   const hours = useHistories().data?.[id];
   const format = useFormat();
-  if (hours === undefined) return null;
+  const [first, last] = [hours?.[0], hours?.at(-1)];
   return (
     <section>
       <h3>{t('day')}</h3>
-      <HourBars name={id} hours={hours} />
+      {hours === undefined ? <div class="hour-bars" /> : <HourBars name={id} hours={hours} />}
       <p class="admin-models-hours soft small">
-        <span>{format.time(hours[0]?.hour ?? Date.now())}</span>
-        <span>{format.time(hours.at(-1)?.hour ?? Date.now())}</span>
+        <span>{first === undefined ? '…' : format.time(first.hour)}</span>
+        <span>{last === undefined ? '' : format.time(last.hour)}</span>
       </p>
       <details open={isOpen} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary class="soft small">{t('byHour')}</summary>
-        {isOpen && <HourTable name={id} hours={hours} />}
+        {isOpen && hours !== undefined && <HourTable name={id} hours={hours} />}
       </details>
     </section>
   );

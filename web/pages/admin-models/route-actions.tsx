@@ -133,7 +133,7 @@ function DrainEffects({ effects }: { readonly effects: Schema<'DryRunOfDrainedUp
   return (
     <>
       <p>{t('drainText')}</p>
-      <p>{t('callsRun', { count: calls })}</p>
+      {calls > 0 && <p>{t('callsRun', { count: calls })}</p>}
       {models.length > 0 && <p>{t('modelsAffected', { count: models.length, models: list(models) })}</p>}
       {without.length > 0 && (
         <p>

@@ -51,7 +51,7 @@ function JobDetails({ job }: { readonly job: AdminJob }) {
         {mayCancel && !hasEnded && !job.cancel_requested && <CancelJob job={job} />}
       </div>
       {code !== null && (
-        <Notice tone="bad" title={code}>
+        <Notice tone={job.status === 'failed' ? 'bad' : 'neutral'} title={code}>
           <p>
             <Reason code={code} message={message ?? ''} />
           </p>

@@ -13,7 +13,7 @@ export const queueNames = ['chat', 'image', 'embedding'] as const;
 export type QueueName = (typeof queueNames)[number];
 
 /** How often a dialog reads something again that has not ended (ms). */
-const followMs = 3_000;
+const followMs = 2_000;
 
 export const useQueues = () =>
   useQuery({
