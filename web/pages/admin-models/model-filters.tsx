@@ -60,15 +60,34 @@ export function ModelFilters({
         ]}
         onChoose={set('state')}
       />
-      <Select
-        label={t('upstream')}
-        value={upstream ?? ''}
-        choices={[
-          { value: '', label: t('anyUpstream') },
-          ...upstreams.map((value) => ({ value, label: value })),
-        ]}
-        onChoose={set('upstream')}
+      <UpstreamFilter
+        names={upstreams}
+        value={upstream}
+        onChoose={(value) => onChange({ upstream: value })}
       />
     </search>
+  );
+}
+
+export function UpstreamFilter({
+  names,
+  value,
+  onChoose,
+}: {
+  readonly names: readonly string[];
+  /** Null for all. */
+  readonly value: string | null;
+  readonly onChoose: (name: string | null) => void;
+}) {
+  const t = useMessages<typeof en>();
+  // The address may name one that is gone.
+  const known = value === null || names.includes(value) ? names : [...names, value];
+  return (
+    <Select
+      label={t('upstream')}
+      value={value ?? ''}
+      choices={[{ value: '', label: t('anyUpstream') }, ...known.map((name) => ({ value: name, label: name }))]}
+      onChoose={(name) => onChoose(name === '' ? null : name)}
+    />
   );
 }

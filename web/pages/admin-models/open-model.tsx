@@ -1,5 +1,4 @@
-import { useSearchParams } from 'wouter-preact';
-import { SiteLink } from '../../frame/site-link.tsx';
+import { Link, useSearchParams } from 'wouter-preact';
 
 /** Opens a model over what the page shows. */
 export function OpenModel({ id }: { readonly id: string }) {
@@ -7,8 +6,8 @@ export function OpenModel({ id }: { readonly id: string }) {
   const next = new URLSearchParams(search);
   next.set('model', id);
   return (
-    <SiteLink href={`/admin/models?${next}`} class="id-link">
+    <Link href={`/admin/models?${next}`} className="id-link">
       {id}
-    </SiteLink>
+    </Link>
   );
 }

@@ -1,11 +1,13 @@
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
+import { useAddressFilters } from '../../lib/address-filters.ts';
 import { groupBy } from '../../lib/group-by.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Badge } from '../../ui/card.tsx';
 import { Fact } from '../../ui/fact.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
+import { UpstreamFilter } from './model-filters.tsx';
 import { OpenModel } from './open-model.tsx';
 import { useUpstreams, type UpstreamState } from './read-catalog.ts';
 import { Drain, Reset, Undrain } from './route-actions.tsx';
@@ -15,8 +17,11 @@ import { worstBreaker, type RouteView } from './routes.ts';
 /** Upstreams, with their slots, keys and models. */
 export function UpstreamList({ routes }: { readonly routes: readonly RouteView[] }) {
   const t = useMessages<typeof en>();
+  const [filters, change] = useAddressFilters();
   const states = useUpstreams().data;
   const groups = [...groupBy(routes, ({ upstream }) => upstream)];
+  const wanted = filters.get('upstream');
+  const shown = groups.filter(([name]) => wanted === null || name === wanted);
   if (groups.length === 0)
     return (
       <EmptyState title={t('noUpstreams')}>
@@ -24,11 +29,20 @@ export function UpstreamList({ routes }: { readonly routes: readonly RouteView[]
       </EmptyState>
     );
   return (
-    <ul class="admin-models-cards">
-      {groups.map(([name, own]) => (
+    <div class="admin-models-list">
+      <search class="admin-filters">
+        <UpstreamFilter
+          names={groups.map(([name]) => name)}
+          value={wanted}
+          onChoose={(upstream) => change({ upstream })}
+        />
+      </search>
+      <ul class="admin-models-cards">
+      {shown.map(([name, own]) => (
         <UpstreamCard key={name} name={name} routes={own} state={states?.find((one) => one.name === name)} />
       ))}
-    </ul>
+      </ul>
+    </div>
   );
 }
 

@@ -1,5 +1,4 @@
-import { useSearchParams } from 'wouter-preact';
-import { SiteLink } from '../../frame/site-link.tsx';
+import { Link, useSearchParams } from 'wouter-preact';
 import { shortId } from '../../admin/links.tsx';
 
 /** Opens a job or a batch over what the page shows. */
@@ -8,8 +7,8 @@ export function OpenWork({ kind, id }: { readonly kind: 'job' | 'batch'; readonl
   const next = new URLSearchParams(search);
   next.set(kind, id);
   return (
-    <SiteLink href={`/admin/work?${next}`} class="id-link">
+    <Link href={`/admin/work?${next}`} className="id-link">
       <code title={id}>{shortId(id)}</code>
-    </SiteLink>
+    </Link>
   );
 }
