@@ -86,7 +86,10 @@ export function UpstreamFilter({
     <Select
       label={t('upstream')}
       value={value ?? ''}
-      choices={[{ value: '', label: t('anyUpstream') }, ...known.map((name) => ({ value: name, label: name }))]}
+      choices={[
+        { value: '', label: t('anyUpstream') },
+        ...known.map((name) => ({ value: name, label: name })),
+      ]}
       onChoose={(name) => onChoose(name === '' ? null : name)}
     />
   );

@@ -38,9 +38,14 @@ export function UpstreamList({ routes }: { readonly routes: readonly RouteView[]
         />
       </search>
       <ul class="admin-models-cards">
-      {shown.map(([name, own]) => (
-        <UpstreamCard key={name} name={name} routes={own} state={states?.find((one) => one.name === name)} />
-      ))}
+        {shown.map(([name, own]) => (
+          <UpstreamCard
+            key={name}
+            name={name}
+            routes={own}
+            state={states?.find((one) => one.name === name)}
+          />
+        ))}
       </ul>
     </div>
   );
