@@ -15,8 +15,6 @@ export interface ConfirmActionProps<Effect, Result> {
   /** The name of the action, on its button. */
   readonly action: string;
   readonly kind?: ButtonKind;
-  /** The name of the button that does nothing, where "Cancel" could mean the action. */
-  readonly back?: string;
   /** Asks the API what the action would do, without doing it. */
   readonly preview?: (signal: AbortSignal) => Promise<Effect>;
   /** Says it, in numbers. */
@@ -84,7 +82,7 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
         <p class="soft small">{t('recorded')}</p>
         <ErrorText error={work.error} />
         <DialogActions>
-          <Button onClick={props.onClose}>{props.back ?? common('cancel')}</Button>
+          <Button onClick={props.onClose}>{common('goBack')}</Button>
           <Button kind={kind} type="submit" busy={work.isPending} disabled={!isTyped || !isReady}>
             {action}
           </Button>

@@ -60,7 +60,6 @@ function CancelBatch({ batch, onClose }: ActionProps) {
     <ConfirmAction
       title={t('cancelBatchTitle')}
       action={t('cancelBatchAction')}
-      back={t('keep')}
       preview={(signal) => readEffects(cancel(batch, signal))}
       describe={(effects) => <CancelEffects effects={effects} />}
       run={() => readDone(cancel(batch))}

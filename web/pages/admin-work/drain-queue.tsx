@@ -40,7 +40,6 @@ export function DrainQueue({ queue }: { readonly queue: QueueName }) {
         <ConfirmAction
           title={t('drainTitle', { queue })}
           action={t('drainAction')}
-          back={t('keep')}
           word={queue}
           preview={(signal) => countWaiting(queue, signal)}
           describe={({ requests, jobs, accounts, isExact }) => (

@@ -105,7 +105,6 @@ function CancelJob({ job }: { readonly job: AdminJob }) {
         <ConfirmAction
           title={t('cancelJobTitle')}
           action={t('cancelJobAction')}
-          back={t('keep')}
           preview={(signal) => readEffects(cancel(job, signal))}
           describe={(effects) => <CancelEffects effects={effects} />}
           run={() => readDone(cancel(job))}
