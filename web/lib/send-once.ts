@@ -1,10 +1,8 @@
+import { createKey } from './create-key.ts';
 import { readSelectedAccount } from './selected-account.ts';
 
 /** The last request of each kind that was not answered, perhaps because the connection was lost on the way back. */
 const unanswered = new Map<string, { readonly text: string; readonly key: string }>();
-
-/** `crypto.randomUUID` exists on https alone. */
-const createKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 /**
  * Sends a request with an `Idempotency-Key`: until it is answered, the same request of the same account has the same key,
