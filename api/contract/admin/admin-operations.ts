@@ -11,18 +11,13 @@ import {
 } from './accounts.ts';
 import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
 import {
-  banUser,
   createAdminToken,
   endAdminSession,
   getAdminSession,
-  getUser,
   listAdminTokens,
   listAuditEvents,
-  listUsers,
   revokeAdminToken,
-  revokeUserSessions,
   startAdminSession,
-  unbanUser,
 } from './operators.ts';
 import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
@@ -35,6 +30,7 @@ import {
   undrainUpstream,
   updateModel,
 } from './routes.ts';
+import { banUser, getUser, listUsers, revokeUserSessions, unbanUser } from './users.ts';
 import {
   cancelAdminBatch,
   cancelAdminJob,
