@@ -3,7 +3,8 @@ import type { Config } from '../shared/platform/config/config.ts';
 import { watchBudgets } from '../shared/operator/watch-budgets.ts';
 import { watchDemand } from './operator/watch-demand.ts';
 import { RecentReading } from './operator/recent-reading.ts';
-import { watchUpstreams } from './operator/watch-upstreams.ts';
+import { readUpstreams, watchUpstreams } from './operator/watch-upstreams.ts';
+import type { ConditionBoard } from './operator/conditions/condition-board.ts';
 import { readDemand } from '../shared/work/demand/read-demand.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
@@ -71,6 +72,7 @@ export interface ServicesParts {
   readonly dispatch: Dispatch;
   readonly responseMemory: FairBudget;
   readonly requestStatsStore: RequestStatsStore;
+  readonly board: ConditionBoard;
   readonly options: ApiOptions;
   readonly tracing: Tracing | null;
   readonly log: Logger;
@@ -85,7 +87,7 @@ export interface RunningServices {
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
   const { config, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore } = parts;
-  const { options, tracing, log } = parts;
+  const { board, options, tracing, log } = parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
   const captcha = new Captcha({ redis, log });
   const documents = new DocumentReader(log);
@@ -101,6 +103,8 @@ export function createServices(parts: ServicesParts): RunningServices {
     requestMetrics: new RequestMetrics(metrics),
     tracing,
     demand: new RecentReading('reading the demand', () => readDemand({ redis, catalog })),
+    upstreams: new RecentReading('reading the state of upstreams', () => readUpstreams({ redis, catalog })),
+    conditions: board,
     system: new SystemReader({ redis, mongo, objects, catalog, workers: dispatch.workers }),
     isStopping: false,
     redis,
@@ -161,11 +165,12 @@ export function createServices(parts: ServicesParts): RunningServices {
     databaseTurns: new FairBudget({ capacity: maxDatabaseTurns }),
     modelStats: new StatsCache({ read: () => requestStatsStore.readModels(), log }),
     hourlyStats: new StatsCache({ read: () => requestStatsStore.readHours(), log }),
+    lastHourStats: new StatsCache({ read: () => requestStatsStore.readLastHour(), log }),
     totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };
   watchDemand(metrics, { demand: services.demand, catalog });
-  watchUpstreams(metrics, { redis, catalog });
+  watchUpstreams(metrics, services.upstreams);
   watchBudgets(metrics, {
     requests: services.requestMemory,
     uploads: services.uploadMemory,

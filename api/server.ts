@@ -5,6 +5,7 @@ import type { Config } from '../shared/platform/config/config.ts';
 import { AppError } from '../shared/contract/errors.ts';
 import type { Operation } from '../shared/contract/operation.ts';
 import { operations } from './contract/operations.ts';
+import { startProcessHeartbeat } from '../shared/operator/process-heartbeat.ts';
 import { reportSetup } from '../shared/doctor/report-setup.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { loadTokenizer } from '../shared/catalog/count-tokens.ts';
@@ -87,6 +88,7 @@ export async function startApi(
     dispatch,
     responseMemory,
     requestStatsStore,
+    board,
     options,
     tracing,
     log,
@@ -98,6 +100,7 @@ export async function startApi(
     endAccount: (accountId) => runningDispatch.endAccount(accountId, new AppError('account_banned')),
     log,
   });
+  const presence = startProcessHeartbeat(redis, 'api', log);
   const heartbeat = startRequestHeartbeat(reservations, runningDispatch.heartbeatRequests, log);
   listenToChanges(stores, {
     bans,
@@ -144,7 +147,7 @@ export async function startApi(
       await handingBack;
       await queueBoard?.close();
       await runningDispatch.close();
-      await heartbeat.stop();
+      await Promise.all([heartbeat.stop(), presence.stop()]);
       await bans.stop();
       catalog.close();
       await requestStats.stop();

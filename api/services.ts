@@ -11,6 +11,8 @@ import type { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
 import type { Demand } from '../shared/work/demand/demand.ts';
 import type { RecentReading } from './operator/recent-reading.ts';
+import type { UpstreamState } from './operator/watch-upstreams.ts';
+import type { ConditionBoard } from './operator/conditions/condition-board.ts';
 import type { RequestMetrics } from './http/responses/request-metrics.ts';
 import type { RedisClient } from '../shared/platform/redis/redis-client.ts';
 import type { RefillCodeStore } from '../shared/accounts/refill-code-store.ts';
@@ -19,7 +21,7 @@ import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { MongoConnection } from '../shared/platform/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/platform/storage/object-store.ts';
 import type { StatsCache } from './endpoints/public/stats-cache.ts';
-import type { HourlySums } from '../shared/ledger/request-stats-store.ts';
+import type { BucketSums } from '../shared/ledger/request-stats-store.ts';
 import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
 import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
@@ -73,6 +75,10 @@ export interface Services extends Dispatch {
   readonly tracing: Tracing | null;
   /** What waits and runs in all processes together. */
   readonly demand: RecentReading<Demand>;
+  /** Slots, breakers and keys of upstreams. */
+  readonly upstreams: RecentReading<readonly UpstreamState[]>;
+  /** What is wrong, as this process sees it. */
+  readonly conditions: Pick<ConditionBoard, 'list'>;
   /** The state of the stores and the workers. */
   readonly system: SystemReader;
   /** Whether this process has stopped to take requests. */
@@ -137,7 +143,9 @@ export interface Services extends Dispatch {
   /** Request stats of the last half hour, by model id. */
   readonly modelStats: StatsCache<ReadonlyMap<string, ModelSums>>;
   /** Request stats of each of the last 24 hours, by model id. */
-  readonly hourlyStats: StatsCache<readonly HourlySums[]>;
+  readonly hourlyStats: StatsCache<readonly BucketSums[]>;
+  /** Request stats of the last hour, in parts of five minutes, by model id. */
+  readonly lastHourStats: StatsCache<readonly BucketSums[]>;
   /** Request stats of the last day. */
   readonly totalStats: StatsCache<TotalSums>;
   /** What pages load of the operator's brand. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { startProcessHeartbeat } from '../shared/operator/process-heartbeat.ts';
 import { reportSetup } from '../shared/doctor/report-setup.ts';
 import { BanWatch } from '../shared/money/ban-watch.ts';
 import { AppError } from '../shared/contract/errors.ts';
@@ -135,6 +136,7 @@ export async function startWorker(
     log,
     concurrency,
   });
+  const presence = startProcessHeartbeat(redis, 'worker', log);
   const intakes = await startIntakes({
     dependencies,
     publisher,
@@ -176,7 +178,7 @@ export async function startWorker(
     async stop() {
       isStopping = true;
       await Promise.all(intakes.map((intake) => intake.stop()));
-      await heartbeat.stop();
+      await Promise.all([heartbeat.stop(), presence.stop()]);
       await maintenance.stop();
       await dependencies.stop();
       await operatorServer?.stop();

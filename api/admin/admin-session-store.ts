@@ -3,6 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { hashSecret } from '../../shared/accounts/credentials.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { AppError } from '../../shared/contract/errors.ts';
+import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
 
 /** A browser's session of the admin API. It ends with its token. */
 export interface AdminSession {
@@ -19,6 +21,9 @@ interface StoredSession {
 }
 
 const lifeSeconds = 8 * 60 * 60;
+/** While Redis does not respond, sessions that were used go on for this long, so that operators see what is wrong. */
+const graceMs = 60_000;
+const maxKnown = 1_000;
 const cookieForm = /^[A-Za-z0-9_-]{43}$/;
 
 /** Derived from the cookie, so that a page which was reloaded can be told it again. Pages cannot read the cookie. */
@@ -28,6 +33,8 @@ const deriveCsrfToken = (cookie: string): string =>
 /** Sessions of operators' browsers, in Redis. */
 export class AdminSessionStore {
   readonly #redis: RedisClient;
+  /** Sessions that were found lately, by the hash of their cookie. */
+  readonly #known = createRecentEntries<string, StoredSession>(maxKnown, graceMs);
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
@@ -43,15 +50,31 @@ export class AdminSessionStore {
     return { cookie, session: toSession(cookie, stored) };
   }
 
-  /** @returns null if the session has ended or never was */
+  /** @returns null if the session has ended or never was. @throws AppError `service_unavailable` */
   async find(cookie: string): Promise<AdminSession | null> {
     if (!cookieForm.test(cookie)) return null;
-    const text = await callRedis(() => this.#redis.get(redisKeys.adminSession(hashSecret(cookie))));
-    return text === null ? null : toSession(cookie, JSON.parse(text) as StoredSession);
+    const stored = await this.#read(hashSecret(cookie));
+    return stored === null || stored.expiresAtMs <= Date.now() ? null : toSession(cookie, stored);
+  }
+
+  async #read(cookieHash: string): Promise<StoredSession | null> {
+    let text: string | null;
+    try {
+      text = await callRedis(() => this.#redis.get(redisKeys.adminSession(cookieHash)));
+    } catch (error) {
+      const known = this.#known.get(cookieHash);
+      if (known === undefined || !(error instanceof AppError)) throw error;
+      return known;
+    }
+    const stored = text === null ? null : (JSON.parse(text) as StoredSession);
+    if (stored === null) this.#known.delete(cookieHash);
+    else this.#known.set(cookieHash, stored);
+    return stored;
   }
 
   async end(cookie: string): Promise<void> {
     if (!cookieForm.test(cookie)) return;
+    this.#known.delete(hashSecret(cookie));
     await callRedis(() => this.#redis.del(redisKeys.adminSession(hashSecret(cookie))));
   }
 }

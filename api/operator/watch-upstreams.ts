@@ -2,22 +2,31 @@ import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { ProcessMetrics } from '../../shared/platform/metrics/process-metrics.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
-import { readCandidates, RouteStateStore } from '../../shared/routing/route-state-store.ts';
-import { RecentReading } from './recent-reading.ts';
+import {
+  readCandidates,
+  RouteStateStore,
+  type CandidateState,
+} from '../../shared/routing/route-state-store.ts';
+import type { RecentReading } from './recent-reading.ts';
 
 export interface UpstreamSources {
   readonly redis: RedisClient;
   readonly catalog: Pick<CatalogStore, 'current'>;
 }
 
-interface UpstreamState {
+export interface UpstreamState {
   readonly name: string;
+  /** Ids of the models that it serves. */
+  readonly models: readonly string[];
+  readonly keys: number;
   readonly slots: number;
   readonly slotsUsed: number;
   /** Of the key that is set aside for longest. */
   readonly cooldownMs: number;
   /** Of its routes, those whose circuit breaker is not closed. */
   readonly openBreakers: number;
+  /** That of the route that is worst off. */
+  readonly breaker: CandidateState['breaker'];
 }
 
 const gauges: readonly (readonly [name: string, help: string, value: (state: UpstreamState) => number])[] = [
@@ -39,8 +48,10 @@ const gauges: readonly (readonly [name: string, help: string, value: (state: Ups
  * Shows the state of upstreams, which all workers share. Each process that does so reads the same figures, so they must not
  * be added up.
  */
-export function watchUpstreams(metrics: ProcessMetrics, sources: UpstreamSources): void {
-  const states = new RecentReading('reading the state of upstreams', () => readUpstreams(sources));
+export function watchUpstreams(
+  metrics: ProcessMetrics,
+  states: RecentReading<readonly UpstreamState[]>,
+): void {
   for (const [name, help, valueOf] of gauges)
     metrics.gauge(
       {
@@ -58,22 +69,31 @@ export function watchUpstreams(metrics: ProcessMetrics, sources: UpstreamSources
     );
 }
 
-async function readUpstreams({ redis, catalog }: UpstreamSources): Promise<UpstreamState[]> {
+const worstFirst = ['open', 'half-open', 'closed'] as const;
+
+/** Reads the state of all upstreams. Its work grows with the routes of the catalog. @throws AppError `service_unavailable` */
+export async function readUpstreams({ redis, catalog }: UpstreamSources): Promise<UpstreamState[]> {
   const nowMs = Date.now();
   const routes = catalog.current.models.flatMap((model) => model.routes);
   const candidates = await readCandidates(new RouteStateStore(redis), routes, nowMs);
   const upstreams = new Map(routes.map(({ upstream }) => [upstream.name, upstream]));
   return await Promise.all(
-    Array.from(upstreams, async ([name, { maxConcurrency }]) => {
+    Array.from(upstreams, async ([name, { maxConcurrency, apiKeys }]) => {
       const own = candidates.filter(({ candidate }) => candidate.route.upstream.name === name);
       const slotsUsed = await callRedis(() => redis.zcount(redisKeys.callsOfUpstream(name), nowMs, '+inf'));
       const open = own.filter(({ state }) => state.breaker !== 'closed');
+      const served = catalog.current.models.filter(({ routes: own }) =>
+        own.some(({ upstream }) => upstream.name === name),
+      );
       return {
         name,
+        models: served.map(({ id }) => id),
+        keys: apiKeys.length,
         slots: maxConcurrency,
         slotsUsed,
         cooldownMs: Math.max(0, ...own.map(({ state }) => state.cooldown?.forMs ?? 0)),
         openBreakers: new Set(open.map(({ candidate }) => candidate.route.id)).size,
+        breaker: worstFirst.find((breaker) => own.some(({ state }) => state.breaker === breaker)) ?? 'closed',
       };
     }),
   );

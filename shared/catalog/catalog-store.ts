@@ -6,7 +6,7 @@ import { redisKeys } from '../platform/redis/redis-keys.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import type { Catalog, CatalogModel, CatalogRoute } from './catalog-schema.ts';
 import { compareCatalogs } from './compare-catalogs.ts';
-import { isRouteDrained } from './drained-routes.ts';
+import { isRouteDrained, nameDrained } from './drained-routes.ts';
 import { CatalogError, formatProblem, parseCatalog } from './parse-catalog.ts';
 
 export interface CatalogStoreOptions {
@@ -101,6 +101,11 @@ export class CatalogStore {
   /** Returns whether an operator has drained the model's route: it gets no further calls. */
   isDrained({ id }: Pick<CatalogModel, 'id'>, route: CatalogRoute): boolean {
     return this.#drained.size > 0 && isRouteDrained(this.#drained, id, route);
+  }
+
+  /** Returns whether an operator has drained the upstream for all models. */
+  isUpstreamDrained(name: string): boolean {
+    return this.#drained.has(nameDrained(name, null));
   }
 
   isDisabled(model: CatalogModel): boolean {

@@ -1,12 +1,21 @@
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
-import { parseModelFields, parseTotalFields, toModelFields, toTotalFields } from './request-stats-fields.ts';
+import {
+  parseModelFields,
+  parseTotalFields,
+  parseTrafficFields,
+  toModelFields,
+  toTotalFields,
+  toTrafficFields,
+} from './request-stats-fields.ts';
+import type { TrafficSums } from './traffic-sums.ts';
 import type { ModelSums, TotalSums, RequestSums } from './request-sums.ts';
 import {
   findBuckets,
   findStep,
   hourWindow,
+  lastHourWindow,
   modelWindow,
   totalWindow,
   type StatsWindow,
@@ -40,10 +49,21 @@ export interface PublicStats<T> {
   readonly validForMs: number;
 }
 
-/** The sums of one hour. */
-export interface HourlySums {
+/** The sums of a part of a window, such as an hour. */
+export interface BucketSums {
   readonly startMs: number;
   readonly models: ReadonlyMap<string, ModelSums>;
+  /** What operators see; without requests of earlier releases. */
+  readonly traffic: ReadonlyMap<string, TrafficSums>;
+}
+
+/** A window whose buckets are read one by one. */
+interface BucketList {
+  readonly window: StatsWindow;
+  readonly bucketKey: (bucket: number) => string;
+  readonly shownKey: string;
+  /** Buckets that have ended, by number. Redis's clock has passed them, so they do not change any more. */
+  ended: ReadonlyMap<number, BucketSums>;
 }
 
 export interface RequestStatsStoreOptions {
@@ -60,8 +80,18 @@ export class RequestStatsStore {
   readonly #redis: RedisClient;
   readonly #stepMs: number;
   readonly #readTimeMs: () => Promise<number>;
-  /** Hours that have ended, by their buckets. Redis's clock has passed them, so they do not change any more. */
-  #endedHours: ReadonlyMap<number, HourlySums> = new Map();
+  readonly #hours: BucketList = {
+    window: hourWindow,
+    bucketKey: redisKeys.hourlyStats,
+    shownKey: redisKeys.shownHour,
+    ended: new Map(),
+  };
+  readonly #lastHour: BucketList = {
+    window: lastHourWindow,
+    bucketKey: redisKeys.modelStats,
+    shownKey: redisKeys.shownMinutes,
+    ended: new Map(),
+  };
 
   constructor(redis: RedisClient, options: RequestStatsStoreOptions = {}) {
     this.#redis = redis;
@@ -87,8 +117,16 @@ export class RequestStatsStore {
         totalsLifetime: totalWindow.retentionSeconds,
       },
       [
-        ...toModelFields(sums.models).map(([field, amount]) => ({ isTotal: 0, field, amount })),
-        ...toTotalFields(sums.totals).map(([field, amount]) => ({ isTotal: 1, field, amount })),
+        ...[...toModelFields(sums.models), ...toTrafficFields(sums.traffic)].map(([field, amount]) => ({
+          isTotal: 0,
+          field,
+          amount: String(amount),
+        })),
+        ...toTotalFields(sums.totals).map(([field, amount]) => ({
+          isTotal: 1,
+          field,
+          amount: String(amount),
+        })),
       ],
     );
   }
@@ -103,25 +141,37 @@ export class RequestStatsStore {
    * Reads the last 24 hours, oldest first; the current one ends with the current step.
    * @throws AppError `service_unavailable`
    */
-  async readHours(): Promise<PublicStats<readonly HourlySums[]>> {
+  async readHours(): Promise<PublicStats<readonly BucketSums[]>> {
+    return await this.#readBuckets(this.#hours);
+  }
+
+  /**
+   * Reads the last 60 minutes, in parts of five, oldest first; the current one ends with the current step.
+   * @throws AppError `service_unavailable`
+   */
+  async readLastHour(): Promise<PublicStats<readonly BucketSums[]>> {
+    return await this.#readBuckets(this.#lastHour);
+  }
+
+  async #readBuckets(list: BucketList): Promise<PublicStats<readonly BucketSums[]>> {
+    const { window, bucketKey, shownKey } = list;
     return await callRedis(async () => {
       const nowMs = await this.#readTimeMs();
-      const [current, ...ended] = findBuckets(hourWindow, nowMs);
-      const [{ value: fields, validForMs }, hours] = await Promise.all([
-        this.#showAt(nowMs, redisKeys.shownHour, onlyCurrent(hourWindow), redisKeys.hourlyStats),
-        Promise.all(ended.map((bucket) => this.#readEndedHour(bucket))),
+      const [current, ...ended] = findBuckets(window, nowMs);
+      const [{ value: fields, validForMs }, sums] = await Promise.all([
+        this.#showAt(nowMs, shownKey, { ...window, previousBuckets: 0 }, bucketKey),
+        Promise.all(ended.map((bucket) => this.#readEnded(list, bucket))),
       ]);
-      this.#endedHours = new Map(ended.map((bucket, i) => [bucket, hours[i]!]));
-      const shown = { startMs: startOf(current!), models: parseModelFields(fields) };
-      return { value: [...hours.toReversed(), shown], validForMs };
+      list.ended = new Map(ended.map((bucket, i) => [bucket, sums[i]!]));
+      return { value: [...sums.toReversed(), toBucketSums(window, current!, fields)], validForMs };
     });
   }
 
-  async #readEndedHour(bucket: number): Promise<HourlySums> {
-    const known = this.#endedHours.get(bucket);
+  async #readEnded({ window, bucketKey, ended }: BucketList, bucket: number): Promise<BucketSums> {
+    const known = ended.get(bucket);
     if (known !== undefined) return known;
-    const fields = await this.#redis.hgetall(redisKeys.hourlyStats(bucket));
-    return { startMs: startOf(bucket), models: parseModelFields(Object.entries(fields).flat()) };
+    const fields = await this.#redis.hgetall(bucketKey(bucket));
+    return toBucketSums(window, bucket, Object.entries(fields).flat());
   }
 
   /** @throws AppError `service_unavailable` */
@@ -153,7 +203,12 @@ export class RequestStatsStore {
   }
 }
 
-const onlyCurrent = (window: StatsWindow): StatsWindow => ({ ...window, previousBuckets: 0 });
-
-/** Unix milliseconds. */
-const startOf = (hour: number): number => hour * hourWindow.bucketSeconds * 1_000;
+const toBucketSums = (
+  { bucketSeconds }: StatsWindow,
+  bucket: number,
+  fields: readonly string[],
+): BucketSums => ({
+  startMs: bucket * bucketSeconds * 1_000,
+  models: parseModelFields(fields),
+  traffic: parseTrafficFields(fields),
+});

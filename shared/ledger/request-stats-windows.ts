@@ -10,12 +10,15 @@ export interface StatsWindow {
 const minute = 60;
 const hour = 60 * minute;
 
-/** Per-model stats: 30 minutes plus the current bucket. */
+/** Per-model stats: 30 minutes plus the current bucket. The buckets are also those of `lastHourWindow`. */
 export const modelWindow: StatsWindow = {
   bucketSeconds: 5 * minute,
   previousBuckets: 6,
-  retentionSeconds: 40 * minute,
+  retentionSeconds: 70 * minute,
 };
+
+/** What operators see of the last hour: 60 minutes plus the current bucket. */
+export const lastHourWindow: StatsWindow = { ...modelWindow, previousBuckets: 12 };
 
 /** Stats over all models: 24 hours plus the current bucket. */
 export const totalWindow: StatsWindow = {

@@ -1,13 +1,25 @@
+import { addTraffic, noTraffic, toHistogram, type TrafficSums } from './traffic-sums.ts';
 import type { UsageEvent } from './usage-event.ts';
 
-/** The fields of a settled request that the public stats need. */
-export type SettledRequest = Pick<
+/** What the stats need of a settled request. */
+export interface SettledRequest extends Pick<
   UsageEvent,
-  'model' | 'success' | 'responseCode' | 'durationMs' | 'billedMs' | 'promptTokens' | 'completionTokens'
->;
+  | 'model'
+  | 'success'
+  | 'responseCode'
+  | 'durationMs'
+  | 'firstTokenMs'
+  | 'billedMs'
+  | 'promptTokens'
+  | 'completionTokens'
+> {
+  readonly costNano: bigint;
+  /** Null if it is unknown. */
+  readonly vendorCostNano: bigint | null;
+}
 
 /**
- * Sums of one model. `succeeded` and `failed` count the judged requests. The others are sums over the successful
+ * Sums of one model that everybody sees. `succeeded` and `failed` count the judged requests. The others are sums over the successful
  * requests: the time from admission to settlement, the vendor's part of that time, and the tokens.
  */
 export const modelStats = [
@@ -46,10 +58,16 @@ export function classifyRequest({
 /** Sums over requests. The size depends only on the number of models. */
 export class RequestSums {
   readonly #models = new Map<string, ModelSums>();
+  readonly #traffic = new Map<string, TrafficSums>();
   #totals = noTotalSums;
 
   get models(): ReadonlyMap<string, ModelSums> {
     return this.#models;
+  }
+
+  /** What operators see, by model. */
+  get traffic(): ReadonlyMap<string, TrafficSums> {
+    return this.#traffic;
   }
 
   get totals(): TotalSums {
@@ -68,6 +86,7 @@ export class RequestSums {
       failed: judgement === 'failed' ? 1 : 0,
       tokens: request.promptTokens + request.completionTokens,
     });
+    this.#addTraffic(request.model, toTraffic(request, judgement));
     if (judgement === 'failed') this.#addModel(request.model, { ...noModelSums, failed: 1 });
     if (judgement !== 'succeeded') return;
     this.#addModel(request.model, {
@@ -84,15 +103,33 @@ export class RequestSums {
   addAll(other: RequestSums): void {
     this.#addTotals(other.totals);
     for (const [model, sums] of other.models) this.#addModel(model, sums);
+    for (const [model, sums] of other.traffic) this.#addTraffic(model, sums);
   }
 
   #addTotals(added: TotalSums): void {
     this.#totals = addStats(totalStats, this.#totals, added);
   }
 
+  #addTraffic(model: string, added: TrafficSums): void {
+    this.#traffic.set(model, addTraffic(this.#traffic.get(model) ?? noTraffic, added));
+  }
+
   #addModel(model: string, added: ModelSums): void {
     this.#models.set(model, addStats(modelStats, this.#models.get(model) ?? noModelSums, added));
   }
+}
+
+function toTraffic(request: SettledRequest, judgement: ReturnType<typeof classifyRequest>): TrafficSums {
+  const { costNano, vendorCostNano, durationMs, firstTokenMs } = request;
+  return {
+    rejected: judgement === 'unjudged' ? 1 : 0,
+    costNano,
+    ...(vendorCostNano === null
+      ? { vendorCostNano: 0n, costed: 0, costedNano: 0n }
+      : { vendorCostNano, costed: 1, costedNano: costNano }),
+    durations: judgement === 'succeeded' ? toHistogram(durationMs) : [],
+    firstTokens: judgement === 'succeeded' && firstTokenMs !== undefined ? toHistogram(firstTokenMs) : [],
+  };
 }
 
 function addStats<K extends string>(

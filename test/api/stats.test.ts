@@ -40,6 +40,8 @@ async function record(stack: TestStack, model: string, succeeded: number, failed
       billedMs: 100,
       promptTokens: 1,
       completionTokens: 2,
+      costNano: 0n,
+      vendorCostNano: null,
     });
   }
   await new RequestStatsStore(stack.redis).record(sums);

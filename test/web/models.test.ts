@@ -54,7 +54,15 @@ function sumsOfHour(index: number): RequestSums {
     const failed = failedOfTen[hours[index]!];
     if (failed === undefined) continue;
     const billedMs = 900 + ((index * 37) % 11) * 60;
-    const request = { model, durationMs: billedMs + 80, billedMs, promptTokens: 420, completionTokens: 75 };
+    const request = {
+      model,
+      durationMs: billedMs + 80,
+      billedMs,
+      promptTokens: 420,
+      completionTokens: 75,
+      costNano: 0n,
+      vendorCostNano: null,
+    };
     for (let i = 0; i < 10; i++)
       sums.add({ ...request, success: i >= failed, responseCode: i >= failed ? 200 : 502 });
   }

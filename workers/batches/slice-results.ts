@@ -285,6 +285,8 @@ export class SliceResults {
       billedMs: charge.usage.durationMs,
       promptTokens: charge.usage.promptTokens,
       completionTokens: charge.usage.completionTokens,
+      costNano: charge.costNano,
+      vendorCostNano: charge.vendorCostNano,
     });
   }
 }

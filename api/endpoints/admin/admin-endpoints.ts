@@ -19,7 +19,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
-import { getOverview } from './overview.ts';
+import { getOverview } from './show-overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
   drainUpstream,

@@ -132,10 +132,18 @@ function describeRefusedKey({ key, fields }: About): string {
 
 const where = 'The table of conditions in docs/operations.md says more.';
 
+/** What is wrong, in a few words, and what it means and what to do. Pure. */
+export function describeConcern(concern: About & Pick<Concern, 'name'>): {
+  readonly title: string;
+  readonly advice: string;
+} {
+  const { title, advice } = texts[concern.name];
+  return { title: title(concern), advice: typeof advice === 'string' ? advice : advice(concern) };
+}
+
 /** The alert that a condition, or one of its problems, has begun. Pure. */
 export function describeBegin(concern: About & Pick<Concern, 'name'>, sinceMs: number): Alert {
-  const { title, advice } = texts[concern.name];
-  const what = title(concern);
+  const { title: what, advice } = describeConcern(concern);
   const since = new Date(sinceMs).toISOString();
   return {
     subject: what,
@@ -143,7 +151,7 @@ export function describeBegin(concern: About & Pick<Concern, 'name'>, sinceMs: n
       type: 'alert.begin',
       condition: concern.name,
       since,
-      text: `${capitalize(what)}, since ${since}. ${typeof advice === 'string' ? advice : advice(concern)} ${where}`,
+      text: `${capitalize(what)}, since ${since}. ${advice} ${where}`,
     },
   };
 }

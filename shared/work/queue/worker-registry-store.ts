@@ -76,6 +76,20 @@ export interface RegisteredWork {
 /** Under this name, api processes are registered like the workers of a queue. */
 const apiQueue = 'api';
 
+export const processRoles = ['api', 'worker'] as const;
+export type ProcessRole = (typeof processRoles)[number];
+
+/** A process that runs, as operators see it. */
+export interface RunningProcess {
+  /** The version and the build, as in `fullVersion`. */
+  readonly build: string;
+  /** Unix milliseconds. */
+  readonly startedAtMs: number;
+}
+
+/** Under this name, all processes of a role are registered, whatever work they take. */
+const registryOf = (role: ProcessRole): string => `process-${role}`;
+
 const takesWork = ({ load }: LiveWorker): boolean => load.isTaking;
 
 /** The rest of a load, as JSON: concurrency, ended per minute, version, held work. */
@@ -115,6 +129,11 @@ function decodeApiLoad(text: string): RegisteredWork['waitingInApis'] {
   });
 }
 
+function toProcess(text: string): RunningProcess {
+  const blank = text.indexOf(' ');
+  return { build: text.slice(blank + 1), startedAtMs: Number(text.slice(0, blank)) };
+}
+
 /** Which workers are alive, and the load of each, by queue. */
 export class WorkerRegistryStore {
   readonly #redis: RedisClient;
@@ -124,13 +143,7 @@ export class WorkerRegistryStore {
   }
 
   async beat(queue: QueueName, workerId: string, load: WorkerLoad): Promise<void> {
-    await heartbeatScript.run(this.#redis, {
-      workers: redisKeys.workers(queue),
-      loads: redisKeys.workerLoads(queue),
-      workerId,
-      lifetimeMs: liveness.worker.deadMs,
-      load: encodeLoad(load),
-    });
+    await this.#beat(queue, workerId, encodeLoad(load));
   }
 
   async leave(queue: QueueName, workerId: string): Promise<void> {
@@ -157,19 +170,28 @@ export class WorkerRegistryStore {
 
   /** Reports what waits in an api process for a share of the workers' capacity, by queue. */
   async beatApi(apiId: string, waiting: ReadonlyMap<QueueName, HeldWork>): Promise<void> {
-    await heartbeatScript.run(this.#redis, {
-      workers: redisKeys.workers(apiQueue),
-      loads: redisKeys.workerLoads(apiQueue),
-      workerId: apiId,
-      lifetimeMs: liveness.worker.deadMs,
-      load: JSON.stringify(
-        Object.fromEntries(Array.from(waiting, ([queue, work]) => [queue, encodeHeldWork(work)])),
-      ),
-    });
+    const byQueue = Array.from(waiting, ([queue, work]) => [queue, encodeHeldWork(work)]);
+    await this.#beat(apiQueue, apiId, JSON.stringify(Object.fromEntries(byQueue)));
   }
 
   async leaveApi(apiId: string): Promise<void> {
     await this.#leave(apiQueue, apiId);
+  }
+
+  /** Reports that a process runs. */
+  async beatProcess(role: ProcessRole, id: string, { build, startedAtMs }: RunningProcess): Promise<void> {
+    await this.#beat(registryOf(role), id, `${startedAtMs} ${build}`);
+  }
+
+  async leaveProcess(role: ProcessRole, id: string): Promise<void> {
+    await this.#leave(registryOf(role), id);
+  }
+
+  /** The processes that run, by role. Those of earlier releases are missing. One round trip. */
+  async readProcesses(): Promise<Readonly<Record<ProcessRole, readonly RunningProcess[]>>> {
+    const entries = await this.#readEntries(processRoles.map(registryOf));
+    const processes = processRoles.map((role, i) => [role, entries[i]!.map(({ text }) => toProcess(text))]);
+    return Object.fromEntries(processes) as Record<ProcessRole, RunningProcess[]>;
   }
 
   /** The loads of all live workers, and what waits in api processes. One round trip. */
@@ -194,6 +216,16 @@ export class WorkerRegistryStore {
       bulkRuns: sum('bulkRuns'),
       faults: sum('faults'),
     };
+  }
+
+  async #beat(name: string, id: string, load: string): Promise<void> {
+    await heartbeatScript.run(this.#redis, {
+      workers: redisKeys.workers(name),
+      loads: redisKeys.workerLoads(name),
+      workerId: id,
+      lifetimeMs: liveness.worker.deadMs,
+      load,
+    });
   }
 
   async #leave(name: string, id: string): Promise<void> {

@@ -169,8 +169,8 @@ async function settle(
     return await tryToSettle();
   });
   if (settlement.outcome === 'settled') {
-    requestStats.note(event);
     const { costNano, free } = settlement;
+    requestStats.note({ ...event, costNano, vendorCostNano });
     const { model } = request;
     deps.usageMetrics?.note({ model, usage, reasoningTokens: reasoningTokens ?? 0, costNano });
     return { receipt: { costNano, free, durationMs }, isSettled: true };

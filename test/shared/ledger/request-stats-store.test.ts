@@ -21,6 +21,8 @@ const request: SettledRequest = {
   billedMs: 100,
   promptTokens: 7,
   completionTokens: 11,
+  costNano: 0n,
+  vendorCostNano: null,
 };
 
 let server: TestRedis;
@@ -45,7 +47,7 @@ test.serial("recorded sums are added to the bucket of Redis's own time, and expi
   await new RequestStatsStore(redis).record(sums);
   const after = await readSeconds();
   for (const [toKey, seconds, retentionSeconds] of [
-    [redisKeys.modelStats, 300, 2_400],
+    [redisKeys.modelStats, 300, 4_200],
     [redisKeys.hourlyStats, 3_600, 90_000],
     [redisKeys.totalStats, 600, 90_000],
   ] as const) {

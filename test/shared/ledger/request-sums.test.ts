@@ -2,8 +2,10 @@ import test from 'ava';
 import {
   parseModelFields,
   parseTotalFields,
+  parseTrafficFields,
   toModelFields,
   toTotalFields,
+  toTrafficFields,
 } from '../../../shared/ledger/request-stats-fields.ts';
 import { RequestSums, type SettledRequest } from '../../../shared/ledger/request-sums.ts';
 
@@ -15,6 +17,8 @@ const success: SettledRequest = {
   billedMs: 100,
   promptTokens: 7,
   completionTokens: 11,
+  costNano: 0n,
+  vendorCostNano: null,
 };
 const fail = (responseCode: number): SettledRequest => ({ ...success, success: false, responseCode });
 
@@ -64,4 +68,19 @@ test('sums can be read back from their Redis fields, for any model name', (t) =>
   t.deepEqual(parseModelFields(['step', '1', ...flat]), new Map(sums.models));
   const totals = toTotalFields(sums.totals).flat().map(String);
   t.deepEqual(parseTotalFields(['step', '1', ...totals]), sums.totals);
+});
+
+test('operators also see rejections, money and durations, and can read them back from Redis', (t) => {
+  const sums = new RequestSums();
+  const paid = { ...success, costNano: 5_000_000_000_000_000n, vendorCostNano: 3n, firstTokenMs: 60 };
+  for (const request of [paid, { ...success, costNano: 7n }, fail(502), fail(422)]) sums.add(request);
+  t.like(sums.traffic.get('a'), {
+    rejected: 1,
+    costNano: 5_000_000_000_000_007n,
+    vendorCostNano: 3n,
+    costed: 1,
+    costedNano: 5_000_000_000_000_000n,
+  });
+  const flat = toTrafficFields(sums.traffic).flat().map(String);
+  t.deepEqual(parseTrafficFields(['step', '1', 'later0:a', '4', ...flat]), new Map(sums.traffic));
 });

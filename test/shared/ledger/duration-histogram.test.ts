@@ -1,0 +1,29 @@
+import test from 'ava';
+import {
+  addHistograms,
+  durationClasses,
+  findQuantile,
+  type DurationHistogram,
+} from '../../../shared/ledger/duration-histogram.ts';
+import { toHistogram } from '../../../shared/ledger/traffic-sums.ts';
+
+const sum = (durations: readonly number[]): DurationHistogram =>
+  durations.map(toHistogram).reduce(addHistograms, []);
+
+test('quantiles of many durations are exact to about a tenth', (t) => {
+  const durations = Array.from({ length: 10_000 }, (_, i) => 100 + ((i * 7_919) % 10_000));
+  const histogram = sum(durations);
+  const sorted = durations.toSorted((a, b) => a - b);
+  for (const share of [0.1, 0.5, 0.95, 0.99]) {
+    const exact = sorted[Math.ceil(share * sorted.length) - 1]!;
+    const estimate = findQuantile(histogram, share)!;
+    t.true(Math.abs(estimate / exact - 1) < 0.1, `${share}: ${estimate} instead of ${exact}`);
+  }
+});
+
+test('no duration has no quantile, and extreme ones are in the first and the last class', (t) => {
+  t.is(findQuantile([], 0.5), null);
+  t.is(toHistogram(-5).length, 1);
+  t.is(toHistogram(1e12).length, durationClasses);
+  t.true(findQuantile(toHistogram(0), 0.5)! <= 50);
+});
