@@ -16,12 +16,16 @@ export function ProblemList({ overview }: { readonly overview: Overview }) {
   const problems = findProblems(overview);
   const notes = findNotes(overview);
   const isCalm = problems.length === 0;
+  const title = isCalm ? t('calm') : t('wrong', { count: problems.length });
   return (
     <section class={`card admin-overview-problems ${isCalm ? 'calm' : 'wrong'}`} aria-labelledby="problems">
-      <h2 id="problems" role="status">
+      <h2 id="problems">
         <Icon name={isCalm ? 'check' : 'warning'} size={26} />
-        <span>{isCalm ? t('calm') : t('wrong', { count: problems.length })}</span>
+        <span>{title}</span>
       </h2>
+      <p class="unseen" role="status">
+        {title}
+      </p>
       {isCalm && <p class="soft">{t('calmText')}</p>}
       <ul>
         {problems.map((problem) => (
