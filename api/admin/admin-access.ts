@@ -7,7 +7,7 @@ import type { Config } from '../../shared/platform/config/config.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import type { Logger } from '../../shared/platform/runtime/logger.ts';
 import type { Limits } from '../account-area/limits.ts';
-import { AdminSessionStore } from './admin-session-store.ts';
+import { AdminSessionStore } from '../../shared/admin/admin-session-store.ts';
 import { TokenRegistry } from './token-registry.ts';
 import { WrongTokens } from './wrong-tokens.ts';
 

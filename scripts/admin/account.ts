@@ -10,6 +10,7 @@ import {
   unbanAccount,
   updateAccount,
 } from '../../shared/admin/accounts.ts';
+import { dryRunBan, dryRunRotation } from '../../shared/admin/dry-run-accounts.ts';
 import { creditAccount } from '../../shared/admin/credits.ts';
 import { readPages } from '../../shared/admin/page.ts';
 import { searchAccounts } from '../../shared/admin/search-accounts.ts';
@@ -76,18 +77,20 @@ export const accountVerbs: Record<string, AdminVerb> = {
     run: async (context) => await describe(context, await updateSettings(context)),
   },
   ban: {
-    usage: '<account> --reason "unpaid bills"',
-    help: 'refuses its requests, and ends those in flight',
+    usage: '<account> --reason "unpaid bills" [--dry-run]',
+    help: 'refuses its requests, and ends those in flight; --dry-run only says what would end',
     positionals: 1,
     options: ['reason'],
+    flags: ['dry-run'],
     run: ban,
   },
   unban: { usage: '<account>', help: 'lifts a ban', positionals: 1, options: [], run: unban },
   'rotate-key': {
-    usage: '<account>',
-    help: 'immediately replaces its API key, and prints the new one',
+    usage: '<account> [--dry-run]',
+    help: 'immediately replaces its API key, and prints the new one; --dry-run only says who uses the key',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: rotate,
   },
   'webhook-secret': {
@@ -206,6 +209,7 @@ async function ban(context: AdminContext): Promise<unknown> {
   const reason = context.options['reason'];
   if (!reason) throw new UsageError('--reason is required, for example --reason "unpaid bills".');
   const id = await findAccountId(context);
+  if (context.flags.has('dry-run')) return await dryRunBan(context, id);
   await banAccount(context, context.trail, id, reason);
   return await describe(context, id);
 }
@@ -218,6 +222,7 @@ async function unban(context: AdminContext): Promise<unknown> {
 
 async function rotate(context: AdminContext): Promise<unknown> {
   const id = await findAccountId(context);
+  if (context.flags.has('dry-run')) return await dryRunRotation(context, id);
   const apiKey = await rotateKey(context, context.trail, id);
   if (apiKey === null) throw noSuchAccount(id);
   return { id, api_key: apiKey };

@@ -1,4 +1,5 @@
 import { cancelBatch, describeRow, retryFailedLines, searchBatchOwner } from '../../shared/admin/batches.ts';
+import { dryRunCancelBatch } from '../../shared/admin/dry-run-work.ts';
 import { describeBatch } from '../../shared/admin/describe-batch.ts';
 import type { OwnedId } from '../../shared/admin/list-place.ts';
 import { readBatches } from '../../shared/admin/read-batches.ts';
@@ -37,10 +38,11 @@ export const batchVerbs: Record<string, AdminVerb> = {
     run: showBatch,
   },
   cancel: {
-    usage: '<batch>',
-    help: 'runs no more of its lines; those that run are finished and charged, and the results so far are kept',
+    usage: '<batch> [--dry-run]',
+    help: 'runs no more of its lines; those that run are finished and charged, and the results so far are kept; --dry-run only counts them',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: cancel,
   },
   retry: {
@@ -87,6 +89,7 @@ async function showBatch(context: AdminContext): Promise<unknown> {
 
 async function cancel(context: AdminContext): Promise<unknown> {
   const owner = await findOwner(context);
+  if (context.flags.has('dry-run')) return await dryRunCancelBatch(context, owner);
   await cancelBatch(context, context.trail, owner);
   return await describeBatch(context.redis, owner.accountId, owner.id);
 }

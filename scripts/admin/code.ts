@@ -1,5 +1,14 @@
-import { createCodes, describeCode, revokeCode } from '../../shared/admin/codes.ts';
-import { maxCodesOfBatch } from '../../shared/contract/admin-terms.ts';
+import type { RefillCodeDocument } from '../../shared/accounts/refill-code-store.ts';
+import {
+  createCodes,
+  describeCode,
+  listCodes,
+  revokeCode,
+  revokeCodesOfBatch,
+} from '../../shared/admin/codes.ts';
+import { dryRunRevokeCodes } from '../../shared/admin/dry-run-access.ts';
+import { readPages } from '../../shared/admin/page.ts';
+import { maxCodesOfBatch, refillCodeStates } from '../../shared/contract/admin-terms.ts';
 import { maxBalanceNano } from '../../shared/encoding/money.ts';
 import {
   readInteger,
@@ -11,6 +20,8 @@ import {
 } from './command.ts';
 
 const maxCodes = 10_000;
+/** Codes that are read together. */
+const pageSize = 100;
 
 export const codeVerbs: Record<string, AdminVerb> = {
   create: {
@@ -21,18 +32,20 @@ export const codeVerbs: Record<string, AdminVerb> = {
     run: create,
   },
   list: {
-    usage: '[--unused]',
-    help: 'lists codes by their last four characters; --unused omits those that no longer work',
+    usage: '[--status unused] [--batch <batch>]',
+    help: 'lists codes by their last four characters, latest first; only those that are unused, redeemed, expired or revoked, or that one call created; --unused is --status unused',
     positionals: 0,
-    options: [],
+    options: ['status', 'batch'],
     flags: ['unused'],
-    run: listCodes,
+    run: showCodes,
   },
   revoke: {
-    usage: '<code>',
-    help: 'invalidates a code that has not been redeemed',
-    positionals: 1,
-    options: [],
+    usage: '<code> | --batch <batch> [--dry-run]',
+    help: 'invalidates a code that has not been redeemed, or all such codes that one call created; --dry-run only says what they are worth',
+    positionals: 0,
+    optionalPositionals: 1,
+    options: ['batch'],
+    flags: ['dry-run'],
     run: revoke,
   },
 };
@@ -56,21 +69,36 @@ async function create(context: AdminContext): Promise<unknown> {
   return { codes: created };
 }
 
-async function listCodes(context: AdminContext): Promise<unknown> {
-  return readCodes(context);
+async function showCodes(context: AdminContext): Promise<unknown> {
+  const { options, flags } = context;
+  const given = options['status'] ?? (flags.has('unused') ? 'unused' : undefined);
+  const status = refillCodeStates.find((known) => known === given) ?? null;
+  if (given !== undefined && status === null)
+    throw new UsageError(`--status must be one of ${refillCodeStates.join(', ')}.`);
+  const filter = { status, batch: options['batch'] ?? null };
+  return describeCodes(readPages((after) => listCodes(context, filter, { limit: pageSize, after })));
 }
 
-async function* readCodes({ codes, flags }: AdminContext): AsyncGenerator<object> {
-  for await (const code of codes.list()) {
-    const row = describeCode(code);
-    if (!flags.has('unused') || row.status === 'unused') yield row;
-  }
+async function* describeCodes(codes: AsyncIterable<RefillCodeDocument>): AsyncGenerator<object> {
+  for await (const code of codes) yield { ...describeCode(code), batch: code.batch ?? null };
 }
 
 async function revoke(context: AdminContext): Promise<unknown> {
-  const code = await context.codes.find(context.positionals[0]!);
+  const { positionals, options, flags, trail } = context;
+  const [text] = positionals;
+  const { batch } = options;
+  if ((text === undefined) === (batch === undefined))
+    throw new UsageError('Specify a code, or --batch with the batch of codes.');
+  if (batch !== undefined) {
+    const found = await context.codes.listBatch(batch);
+    if (found.length === 0) throw new CommandError('There are no codes with this batch.');
+    if (flags.has('dry-run')) return dryRunRevokeCodes(found);
+    return { batch, codes: await revokeCodesOfBatch(context, trail, batch, found) };
+  }
+  const code = await context.codes.find(text!);
   if (code === null) throw new CommandError('There is no such code.');
-  return describeCode(await revokeCode(context, context.trail, code));
+  if (flags.has('dry-run')) return dryRunRevokeCodes([code]);
+  return describeCode(await revokeCode(context, trail, code));
 }
 
 /** Returns the end of a day given as YYYY-MM-DD, in UTC. */

@@ -1,3 +1,4 @@
+import { dryRunCancelJob } from '../../shared/admin/dry-run-work.ts';
 import { cancelJob, searchJobOwner, showJob } from '../../shared/admin/jobs.ts';
 import type { OwnedId } from '../../shared/admin/list-place.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
@@ -12,10 +13,11 @@ export const jobVerbs: Record<string, AdminVerb> = {
     run: show,
   },
   cancel: {
-    usage: '<job>',
-    help: 'cancels a job; if it is running, its worker ends it, and what it has cost until then is charged',
+    usage: '<job> [--dry-run]',
+    help: 'cancels a job; if it is running, its worker ends it, and what it has cost until then is charged; --dry-run only says whether it runs',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: cancel,
   },
 };
@@ -42,6 +44,7 @@ async function show(context: AdminContext): Promise<unknown> {
 
 async function cancel(context: AdminContext): Promise<unknown> {
   const owner = await findOwner(context);
+  if (context.flags.has('dry-run')) return await dryRunCancelJob(context, owner);
   await cancelJob(context, context.trail, owner);
   return await describe(context, owner);
 }

@@ -1,6 +1,7 @@
 import type { CatalogModel } from '../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { describeModel, listModels, switchModel } from '../../shared/admin/models.ts';
+import { dryRunSwitchModel } from '../../shared/admin/dry-run-routes.ts';
 import { testModel } from '../../shared/admin/test-model.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 import { withCatalog } from './with-catalog.ts';
@@ -14,10 +15,11 @@ export const modelVerbs: Record<string, AdminVerb> = {
     run: list,
   },
   disable: {
-    usage: '<id>',
-    help: 'refuses requests for the model on all servers until it is enabled',
+    usage: '<id> [--dry-run]',
+    help: 'refuses requests for the model on all servers until it is enabled; --dry-run only counts its work',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: (context) => switchOneModel(context, false),
   },
   enable: {
@@ -53,6 +55,7 @@ function findModel(catalog: CatalogStore, id: string): CatalogModel {
 async function switchOneModel(context: AdminContext, isOn: boolean): Promise<unknown> {
   return await withCatalog(context, async (catalog) => {
     const model = findModel(catalog, context.positionals[0]!);
+    if (context.flags.has('dry-run')) return await dryRunSwitchModel(context, catalog, model, isOn);
     await switchModel(context, context.trail, catalog, model, isOn);
     return describeModel(model, catalog, place);
   });

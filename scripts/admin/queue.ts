@@ -1,3 +1,4 @@
+import { dryRunDrainQueue } from '../../shared/admin/dry-run-work.ts';
 import { describeQueues, drainQueue } from '../../shared/admin/queues.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 import { queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
@@ -31,10 +32,11 @@ export const queueVerbs: Record<string, AdminVerb> = {
     run: retry,
   },
   drain: {
-    usage: '<queue>',
-    help: 'cancels and refunds all waiting requests and jobs, also those that wait for a call slot; running ones continue',
+    usage: '<queue> [--dry-run]',
+    help: 'cancels and refunds all waiting requests and jobs, also those that wait for a call slot; running ones continue; --dry-run only counts them',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: drain,
   },
 };
@@ -64,7 +66,10 @@ async function retry(context: AdminContext): Promise<unknown> {
 }
 
 async function drain(context: AdminContext): Promise<unknown> {
-  return await drainQueue(context, context.trail, readQueue(context));
+  const queue = readQueue(context);
+  if (context.flags.has('dry-run'))
+    return await withCatalog(context, (catalog) => dryRunDrainQueue(context, catalog, queue));
+  return await drainQueue(context, context.trail, queue);
 }
 
 async function showStatus(context: AdminContext): Promise<unknown> {

@@ -1,4 +1,5 @@
-import { createToken, listTokens, revokeToken } from '../../shared/admin/tokens.ts';
+import { dryRunRevokeToken } from '../../shared/admin/dry-run-access.ts';
+import { createToken, findToken, listTokens, revokeToken } from '../../shared/admin/tokens.ts';
 import { adminScopes, type AdminScope } from '../../shared/contract/admin-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
@@ -19,10 +20,11 @@ export const tokenVerbs: Record<string, AdminVerb> = {
     run: listTokens,
   },
   revoke: {
-    usage: '<name>',
-    help: 'ends a token and its sessions within a second; its name cannot be used again',
+    usage: '<name> [--dry-run]',
+    help: 'ends a token and its sessions within a second; its name cannot be used again; --dry-run only counts the sessions',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: revoke,
   },
 };
@@ -33,6 +35,9 @@ function readScope(given = ''): AdminScope {
   return scope;
 }
 
+const noSuchToken = (name: string): CommandError =>
+  new CommandError(`There is no token ${quote(name)}. "token list" lists all tokens.`);
+
 async function create(context: AdminContext): Promise<unknown> {
   const scope = readScope(context.options['scope']);
   return await createToken(context, context.trail, { name: context.positionals[0]!, scope });
@@ -40,8 +45,12 @@ async function create(context: AdminContext): Promise<unknown> {
 
 async function revoke(context: AdminContext): Promise<unknown> {
   const name = context.positionals[0]!;
+  if (context.flags.has('dry-run')) {
+    const token = await findToken(context, name);
+    if (token === null) throw noSuchToken(name);
+    return await dryRunRevokeToken(context, token);
+  }
   const revoked = await revokeToken(context, context.trail, name);
-  if (revoked === null)
-    throw new CommandError(`There is no token ${quote(name)}. "token list" lists all tokens.`);
+  if (revoked === null) throw noSuchToken(name);
   return revoked;
 }

@@ -6,6 +6,7 @@ import {
   unsetKey,
   type RoutesOf,
 } from '../../shared/admin/upstreams.ts';
+import { dryRunDrainRoutes } from '../../shared/admin/dry-run-routes.ts';
 import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
 import { withCatalog } from './with-catalog.ts';
@@ -31,13 +32,18 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
     run: (context) => withRoutes(context, (catalog, of) => resetRoutes(context, context.trail, catalog, of)),
   },
   drain: {
-    usage: '<upstream> [<model>]',
-    help: 'makes no further calls to it, or with a model to its routes of that, until they are undrained; running calls continue',
+    usage: '<upstream> [<model>] [--dry-run]',
+    help: 'makes no further calls to it, or with a model to its routes of that, until they are undrained; running calls continue; --dry-run only says which models would have no route left',
     positionals: 1,
     optionalPositionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: (context) =>
-      withRoutes(context, (catalog, of) => drainRoutes(context, context.trail, catalog, of, true)),
+      withRoutes(context, (catalog, of) =>
+        context.flags.has('dry-run')
+          ? dryRunDrainRoutes(context, catalog, of)
+          : drainRoutes(context, context.trail, catalog, of, true),
+      ),
   },
   undrain: {
     usage: '<upstream> [<model>]',

@@ -1,3 +1,4 @@
+import { dryRunBanUser, dryRunEndSessions } from '../../shared/admin/dry-run-access.ts';
 import { describeUser, describeUserInFull } from '../../shared/admin/show-user.ts';
 import {
   banUser,
@@ -34,17 +35,19 @@ export const userVerbs: Record<string, AdminVerb> = {
     run: showUser,
   },
   'revoke-sessions': {
-    usage: '<user>',
-    help: 'immediately ends all sessions of the user, who can sign in again',
+    usage: '<user> [--dry-run]',
+    help: 'immediately ends all sessions of the user, who can sign in again; --dry-run only counts them',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: endSessions,
   },
   ban: {
-    usage: '<user> --reason "stolen mailbox"',
-    help: 'immediately ends all sessions of the user and refuses sign-in; keys of the user’s accounts keep working; if the user is already banned, --reason is optional and replaces the reason',
+    usage: '<user> --reason "stolen mailbox" [--dry-run]',
+    help: 'immediately ends all sessions of the user and refuses sign-in; keys of the user’s accounts keep working; if the user is already banned, --reason is optional and replaces the reason; --dry-run only counts the sessions',
     positionals: 1,
     options: ['reason'],
+    flags: ['dry-run'],
     run: ban,
   },
   unban: {
@@ -96,7 +99,9 @@ async function showUser(context: AdminContext): Promise<unknown> {
 }
 
 async function endSessions(context: AdminContext): Promise<unknown> {
-  const { _id, email } = await findGiven(context);
+  const user = await findGiven(context);
+  if (context.flags.has('dry-run')) return await dryRunEndSessions(context, user);
+  const { _id, email } = user;
   const sessions_ended = await revokeSessions(toUserDeps(context), context.trail, _id);
   return { id: _id, email, sessions_ended };
 }
@@ -106,6 +111,7 @@ async function ban(context: AdminContext): Promise<unknown> {
   if (reason === '') throw reasonRequired();
   const user = await findGiven(context);
   if (reason === undefined && user.bannedAt === null) throw reasonRequired();
+  if (context.flags.has('dry-run')) return await dryRunBanUser(context, user);
   return await banUser(toUserDeps(context), context.trail, user, reason ?? null);
 }
 

@@ -1,4 +1,5 @@
 import type mongoose from 'mongoose';
+import type { RefillCodeStatus } from '../contract/admin-terms.ts';
 import type { NoGrantReason } from './no-grant-reasons.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
@@ -76,17 +77,65 @@ export const nameCode = (code: string): NamedCode => ({
   hint: `…${code.slice(-4)}`,
 });
 
-export type RefillCodeStatus = 'unused' | 'redeemed' | 'expired' | 'revoked';
-
 export const openRefillCodes = (db: Database): Collection<RefillCodeDocument> =>
   db.collection('refill_codes');
 
-type CodeFilter = mongoose.mongo.Filter<RefillCodeDocument>;
+type CodeQuery = mongoose.mongo.Filter<RefillCodeDocument>;
 
 /** Sign-up grants are in the same collection. Null matches a field that is absent, which the driver's types do not know. */
-const isIssued = { source: null } as object as CodeFilter;
+const isIssued = { source: null } as object as CodeQuery;
 /** Neither redeemed nor revoked. `redeemed` itself is no field of an index, because it has the code. */
 const isOpen = { 'redeemed.at': null, revokedAt: null };
+const isLive = (now: Date) => ({ $or: [{ expiresAt: null }, { expiresAt: { $gt: now } }] });
+const everSince = { $gt: new Date(0) };
+
+const filters: Readonly<Record<RefillCodeStatus, (now: Date) => object>> = {
+  unused: (now) => ({ ...isOpen, ...isLive(now) }),
+  expired: (now) => ({ ...isOpen, expiresAt: { $lte: now } }),
+  redeemed: () => ({ 'redeemed.at': everSince, revokedAt: null }),
+  revoked: () => ({ 'redeemed.at': null, revokedAt: everSince }),
+};
+
+/** An order of codes, latest first, which an index has. Codes of one time come in the order of creation, or against it. */
+interface CodeOrder {
+  readonly field: 'createdAt' | 'redeemed.at' | 'revokedAt';
+  readonly timeOf: (code: RefillCodeDocument) => Date;
+  readonly sort: Readonly<Record<string, 1 | -1>>;
+  /** Those of the same time that come after a code, in parts that an index has. */
+  readonly restOf: (code: RefillCodeDocument) => object[];
+}
+
+const createdAfter = ({ createdAt, _id }: RefillCodeDocument): object[] => [
+  { createdAt, _id: { $gt: _id } },
+  { createdAt: { $gt: createdAt } },
+];
+const byCreation: CodeOrder = {
+  field: 'createdAt',
+  timeOf: ({ createdAt }) => createdAt,
+  sort: newestFirst,
+  restOf: ({ _id }) => [{ _id: { $lt: _id } }],
+};
+const orders: Readonly<Partial<Record<RefillCodeStatus, CodeOrder>>> = {
+  redeemed: {
+    field: 'redeemed.at',
+    timeOf: ({ redeemed, createdAt }) => redeemed?.at ?? createdAt,
+    sort: { 'redeemed.at': -1, createdAt: 1, _id: 1 },
+    restOf: createdAfter,
+  },
+  revoked: {
+    field: 'revokedAt',
+    timeOf: ({ revokedAt, createdAt }) => revokedAt ?? createdAt,
+    sort: { revokedAt: -1, createdAt: 1, _id: 1 },
+    restOf: createdAfter,
+  },
+};
+
+export interface CodeFilter {
+  /** Null for all. */
+  readonly status: RefillCodeStatus | null;
+  /** Only those that this call created; null for all. */
+  readonly batch: string | null;
+}
 /** MongoDB aborts a read of a page that takes longer. */
 const limits = { maxTimeMS: 5_000 };
 
@@ -100,6 +149,7 @@ export class RefillCodeStore {
   async createIndexes(): Promise<void> {
     await this.#codes.createIndex({ source: 1, ...newestFirst });
     await this.#codes.createIndex({ source: 1, 'redeemed.at': 1, revokedAt: 1, ...newestFirst });
+    await this.#codes.createIndex({ batch: 1, ...newestFirst });
     // Indexes only pending claims, so it stays small even if there are many codes.
     await this.#codes.createIndex(
       { 'redeemed.at': 1 },
@@ -134,37 +184,46 @@ export class RefillCodeStore {
   }
 
   /**
-   * Lists codes, newest first. Reads no others, except unused ones that have expired.
+   * Lists codes, newest first; redeemed or revoked ones of all batches by the time of that. Reads no others, except that a
+   * page of unused or expired codes reads both.
    * @param after the `_id` of the last code of the page before; null for the first page
-   * @param isUnused only those that still work
    */
   async listPage(
-    { isUnused }: { readonly isUnused: boolean },
+    { status, batch }: CodeFilter,
     after: string | null,
     limit: number,
   ): Promise<RefillCodeDocument[]> {
     const last = after === null ? null : await this.findById(after);
     if (after !== null && last === null) return [];
-    const isLive = { $or: [{ expiresAt: null }, { expiresAt: { $gt: new Date() } }] };
-    const filter = isUnused ? { ...isIssued, ...isOpen, ...isLive } : isIssued;
-    if (last === null) return await this.#readPart(filter, limit);
-    // Codes that are created together have the same time. With two reads, an index finds the place among them.
-    const atOnce = await this.#readPart(
-      { ...filter, createdAt: last.createdAt, _id: { $lt: last._id } },
-      limit,
-    );
-    if (atOnce.length === limit) return atOnce;
-    const earlier = { ...filter, createdAt: { $lt: last.createdAt } };
-    return [...atOnce, ...(await this.#readPart(earlier, limit - atOnce.length))];
+    const order = (batch === null && status !== null ? orders[status] : undefined) ?? byCreation;
+    const filter = {
+      ...isIssued,
+      ...(status !== null && filters[status](new Date())),
+      ...(batch !== null && { batch }),
+    };
+    if (last === null) return await this.#readPart(filter, order, limit);
+    // Codes that are created together have the same time. With several reads, an index finds the place among them.
+    const time = order.timeOf(last);
+    const atOnce = order.restOf(last).map((rest) => ({ ...rest, [order.field]: time }));
+    const found: RefillCodeDocument[] = [];
+    for (const part of [...atOnce, { [order.field]: { $lt: time } }])
+      if (found.length < limit)
+        found.push(...(await this.#readPart({ ...filter, ...part }, order, limit - found.length)));
+    return found;
   }
 
-  async #readPart(filter: CodeFilter, limit: number): Promise<RefillCodeDocument[]> {
+  async #readPart(filter: CodeQuery, { sort }: CodeOrder, limit: number): Promise<RefillCodeDocument[]> {
     return await callMongo(() =>
       this.#codes
         .find(filter, { ...limits, limit, batchSize: limit + 1 })
-        .sort(newestFirst)
+        .sort(sort)
         .toArray(),
     );
+  }
+
+  /** The codes that one call created, at most `maxCodesOfBatch`. */
+  async listBatch(batch: string): Promise<RefillCodeDocument[]> {
+    return await callMongo(() => this.#codes.find({ batch }, limits).toArray());
   }
 
   /** All codes, oldest first. */
@@ -239,14 +298,15 @@ export class RefillCodeStore {
     return await this.revokeById(hashRefillCode(code));
   }
 
-  /** Revokes those of these codes that have not been redeemed. @param ids the hashes of the codes */
-  async revokeAll(ids: readonly string[]): Promise<void> {
-    await callMongo(() =>
+  /** Revokes those of these codes that have not been redeemed. @param ids the hashes of the codes. @returns how many */
+  async revokeAll(ids: readonly string[]): Promise<number> {
+    const { modifiedCount } = await callMongo(() =>
       this.#codes.updateMany(
         { _id: { $in: [...ids] }, redeemed: null, revokedAt: null },
         { $set: { revokedAt: new Date() } },
       ),
     );
+    return modifiedCount;
   }
 
   /** Like `revoke`. @param id the hash of the code */

@@ -3,6 +3,7 @@ import { CodeBatchStore } from '../accounts/code-batch-store.ts';
 import {
   nameCode,
   statusOfRefillCode,
+  type CodeFilter,
   type NewRefillCode,
   type RefillCodeDocument,
 } from '../accounts/refill-code-store.ts';
@@ -10,6 +11,7 @@ import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { dryRunRevokeCodes } from './dry-run-access.ts';
 import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import { toPage, type Page, type PageRequest } from './page.ts';
 
@@ -85,7 +87,14 @@ export async function createCodes(
             expires_at: expiresAt?.toISOString() ?? null,
             codes: ids,
           },
-    once === null ? { timedOut, undo: ({ ids }) => deps.codes.revokeAll(ids) } : undefined,
+    once === null
+      ? {
+          timedOut,
+          undo: async ({ ids }) => {
+            await deps.codes.revokeAll(ids);
+          },
+        }
+      : undefined,
   );
 }
 
@@ -119,10 +128,10 @@ async function createOnce(
   };
 }
 
-/** Lists codes, newest first. The id of a code is its hash. */
+/** Lists codes, latest first. The id of a code is its hash. */
 export async function listCodes(
   { codes }: Deps,
-  filter: { readonly isUnused: boolean },
+  filter: CodeFilter,
   { limit, after }: PageRequest,
 ): Promise<Page<RefillCodeDocument>> {
   return toPage(await codes.listPage(filter, after, limit + 1), limit, ({ _id }) => _id);
@@ -148,6 +157,24 @@ export async function revokeCode(
       );
     },
     describeCode,
+  );
+}
+
+/**
+ * Revokes the codes that one call created, except those that were redeemed.
+ * @param found all of them
+ * @returns how many were revoked now
+ */
+export async function revokeCodesOfBatch(
+  { codes }: Deps,
+  trail: AuditTrail,
+  batch: string,
+  found: readonly RefillCodeDocument[],
+): Promise<number> {
+  return await trail.run(
+    { action: 'code.revoke', id: batch, before: dryRunRevokeCodes(found).effects },
+    () => codes.revokeAll(found.map(({ _id }) => _id)),
+    (revoked) => ({ codes: revoked }),
   );
 }
 

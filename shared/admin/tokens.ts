@@ -47,6 +47,19 @@ export async function listTokens(deps: Deps): Promise<DescribedToken[]> {
 }
 
 /**
+ * Finds a token that can be revoked. @returns null if there is none
+ * @throws AppError `validation_failed` for the token of the environment
+ */
+export async function findToken(deps: Deps, name: string): Promise<AdminTokenDocument | null> {
+  if (name === adminTokenName)
+    throw new AppError('validation_failed', {
+      message:
+        'ADMIN_TOKEN is set in the environment. To revoke it, change it there and restart the api processes.',
+    });
+  return await openTokens(deps).find(name);
+}
+
+/**
  * Revokes a token, which ends within a second, with its sessions.
  * @returns null if there is no such token
  * @throws AppError `validation_failed` for the token of the environment
@@ -56,17 +69,11 @@ export async function revokeToken(
   trail: AuditTrail,
   name: string,
 ): Promise<DescribedToken | null> {
-  if (name === adminTokenName)
-    throw new AppError('validation_failed', {
-      message:
-        'ADMIN_TOKEN is set in the environment. To revoke it, change it there and restart the api processes.',
-    });
-  const tokens = openTokens(deps);
-  const found = await tokens.find(name);
+  const found = await findToken(deps, name);
   if (found === null) return null;
   const revoked = await trail.run(
     { action: 'token.revoke', id: name, before: { scope: found.scope, revoked: found.revokedAt !== null } },
-    () => tokens.revoke(name),
+    () => openTokens(deps).revoke(name),
     () => ({ revoked: true }),
   );
   return describeToken(revoked ?? found);

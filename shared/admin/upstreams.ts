@@ -54,7 +54,8 @@ export async function describeRoutes({ redis }: Deps, catalog: Catalog, of: Rout
 }
 export type DescribedRoute = Awaited<ReturnType<typeof describeRoutes>>[number];
 
-const listRoutes = (model: CatalogModel, of: RoutesOf | null): CatalogRoute[] =>
+/** The routes of a model that are meant. */
+export const listRoutes = (model: CatalogModel, of: RoutesOf | null): CatalogRoute[] =>
   model.routes.filter(
     (route) =>
       of === null ||

@@ -7,3 +7,6 @@ export type AdminScope = (typeof adminScopes)[number];
 
 /** Codes that one call creates, and one event of the audit log names. */
 export const maxCodesOfBatch = 1_000;
+
+export const refillCodeStates = ['unused', 'redeemed', 'expired', 'revoked'] as const;
+export type RefillCodeStatus = (typeof refillCodeStates)[number];

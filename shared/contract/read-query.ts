@@ -9,8 +9,8 @@ interface Properties {
 }
 
 /**
- * Converts, in place, the query or path parameters that the schema lists. Integers must be decimal digits, and no
- * parameter may be repeated. Other parameters are ignored.
+ * Converts, in place, the query or path parameters that the schema lists. Integers must be decimal digits, booleans `true` or
+ * `false`, and no parameter may be repeated. Other parameters are ignored.
  * @returns the issues found; the schema checks ranges and formats
  */
 export function readQuery(
@@ -30,7 +30,12 @@ export function readQuery(
         'is specified more than once: specify it once',
         'указано несколько раз: укажите один раз',
       );
-    } else if (type !== 'integer' || value === undefined) {
+    } else if (value === undefined) {
+      continue;
+    } else if (type === 'boolean') {
+      if (value === 'true' || value === 'false') query[name] = value === 'true';
+      else addIssue('type', 'must be true or false', 'должно быть true или false');
+    } else if (type !== 'integer') {
       continue;
     } else if (typeof value === 'string' && decimal.test(value)) {
       query[name] = Number(value);

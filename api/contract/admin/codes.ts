@@ -1,11 +1,9 @@
 import Type, { type Static } from 'typebox';
-import { maxCodesOfBatch } from '../../../shared/contract/admin-terms.ts';
+import { maxCodesOfBatch, refillCodeStates } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
 import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
-
-const codeStates = ['unused', 'redeemed', 'expired', 'revoked'] as const;
 
 const AdminCode = Type.Object(
   {
@@ -15,7 +13,7 @@ const AdminCode = Type.Object(
     free_requests: Type.Integer(),
     created_at: Moment('When it was created.'),
     expires_at: OptionalMoment('Until when it can be redeemed.'),
-    status: StringEnum(codeStates),
+    status: StringEnum(refillCodeStates),
     redeemed_by: Nullable(Type.String({ description: 'The id of the account.' })),
     redeemed_at: OptionalMoment('When it was redeemed.'),
     batch: Nullable(
@@ -106,7 +104,7 @@ export const listRefillCodes = defineOperation({
   adminScope: 'read',
   query: Type.Object({
     status: Type.Optional(
-      StringEnum(codeStates, {
+      StringEnum(refillCodeStates, {
         description: 'Only those with this status; `unused` are those that can still be redeemed.',
       }),
     ),

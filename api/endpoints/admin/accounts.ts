@@ -9,6 +9,7 @@ import {
   unbanAccount as unbanInStores,
   updateAccount as updateInStores,
 } from '../../../shared/admin/accounts.ts';
+import { dryRunBan, dryRunRotation } from '../../../shared/admin/dry-run-accounts.ts';
 import { creditAccount as creditInStores } from '../../../shared/admin/credits.ts';
 import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
 import { notLinked, unlinkUser } from '../../../shared/admin/users.ts';
@@ -155,6 +156,7 @@ export const banAccount = defineAdminEndpoint(
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
       const id = await findId(services, context);
+      if (context.state.query.dry_run) return await dryRunBan(services, id);
       await banInStores(services, trailOf(services, context), id, context.state.body.reason);
       return await show(services, id);
     }),
@@ -175,6 +177,7 @@ export const rotateAccountKey = defineAdminEndpoint(
   (services) => (context) =>
     inDatabaseTurn(services, context, async (timedOut) => {
       const id = await findId(services, context);
+      if (context.state.query.dry_run) return await dryRunRotation(services, id);
       const apiKey = await rotateKey(services, trailOf(services, context), id, timedOut);
       if (apiKey === null) throw noSuchAccount(id);
       return { id, api_key: apiKey };

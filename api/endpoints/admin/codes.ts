@@ -1,5 +1,12 @@
 import type { RefillCodeDocument } from '../../../shared/accounts/refill-code-store.ts';
-import { createCodes, describeCode, listCodes, revokeCode } from '../../../shared/admin/codes.ts';
+import {
+  createCodes,
+  describeCode,
+  listCodes,
+  revokeCode,
+  revokeCodesOfBatch as revokeInStores,
+} from '../../../shared/admin/codes.ts';
+import { dryRunRevokeCodes } from '../../../shared/admin/dry-run-access.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
 import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
@@ -41,9 +48,9 @@ export const createRefillCodes = defineAdminEndpoint(
 export const listRefillCodes = defineAdminEndpoint(
   operations.listRefillCodes,
   (services) => async (context) => {
-    const isUnused = context.state.query.status === 'unused';
+    const { status = null, batch = null } = context.state.query;
     return await readFromDatabase(services, context, 'list', async () =>
-      presentPage(await listCodes(services, { isUnused }, pageOf(context.state.query)), present),
+      presentPage(await listCodes(services, { status, batch }, pageOf(context.state.query)), present),
     );
   },
 );
@@ -57,10 +64,22 @@ export const revokeRefillCode = defineAdminEndpoint(
         throw new AppError('not_found', {
           message: 'There is no code with this id. GET /v1/admin/codes lists codes with their ids.',
         });
+      if (context.state.query.dry_run) return dryRunRevokeCodes([code]);
       return present(await revokeCode(services, trailOf(services, context), code));
     }),
 );
 
-export const revokeCodesOfBatch = defineAdminEndpoint(operations.revokeCodesOfBatch, () => () => {
-  throw new AppError('service_unavailable');
-});
+export const revokeCodesOfBatch = defineAdminEndpoint(
+  operations.revokeCodesOfBatch,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const { batch } = context.state.path;
+      const found = await services.codes.listBatch(batch);
+      if (found.length === 0)
+        throw new AppError('not_found', {
+          message: 'No codes have this batch. GET /v1/admin/codes lists codes with their batches.',
+        });
+      if (context.state.query.dry_run) return dryRunRevokeCodes(found);
+      return { batch, codes: await revokeInStores(services, trailOf(services, context), batch, found) };
+    }),
+);

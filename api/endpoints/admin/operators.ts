@@ -2,7 +2,8 @@ import { describeEvent, readResource } from '../../../shared/admin/audit-log.ts'
 import type { AdminCaller } from '../../../shared/admin/admin-scope.ts';
 import { AuditLogStore } from '../../../shared/admin/audit-log-store.ts';
 import { takePage, toPage } from '../../../shared/admin/page.ts';
-import { createToken, listTokens, revokeToken } from '../../../shared/admin/tokens.ts';
+import { dryRunRevokeToken } from '../../../shared/admin/dry-run-access.ts';
+import { createToken, findToken, listTokens, revokeToken } from '../../../shared/admin/tokens.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
 import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
@@ -36,9 +37,15 @@ export const revokeAdminToken = defineAdminEndpoint(
   operations.revokeAdminToken,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const revoked = await revokeToken(services, trailOf(services, context), context.state.path.token_id);
-      services.admin.tokens.invalidate();
-      if (revoked !== null) return revoked;
+      const name = context.state.path.token_id;
+      if (context.state.query.dry_run) {
+        const token = await findToken(services, name);
+        if (token !== null) return await dryRunRevokeToken(services, token);
+      } else {
+        const revoked = await revokeToken(services, trailOf(services, context), name);
+        services.admin.tokens.invalidate();
+        if (revoked !== null) return revoked;
+      }
       throw new AppError('not_found', {
         message: 'There is no token with this name. GET /v1/admin/tokens lists them.',
       });

@@ -1,3 +1,4 @@
+import { dryRunDrainRoutes, dryRunSwitchModel } from '../../../shared/admin/dry-run-routes.ts';
 import { describeModel, listModels, switchModel } from '../../../shared/admin/models.ts';
 import { takePage } from '../../../shared/admin/page.ts';
 import { testModel as testInWorker } from '../../../shared/admin/test-model.ts';
@@ -42,7 +43,9 @@ export const listAdminModels = defineAdminEndpoint(
 export const updateModel = defineAdminEndpoint(operations.updateModel, (services) => async (context) => {
   const { catalog } = services;
   const model = findModel(services, context.state.path.model_id);
-  await switchModel(services, trailOf(services, context), catalog, model, context.state.body.active);
+  const { active } = context.state.body;
+  if (context.state.query.dry_run) return await dryRunSwitchModel(services, catalog, model, active);
+  await switchModel(services, trailOf(services, context), catalog, model, active);
   return describeModel(model, catalog, place);
 });
 
@@ -96,6 +99,7 @@ export const resetUpstream = defineAdminEndpoint(operations.resetUpstream, (serv
 
 export const drainUpstream = defineAdminEndpoint(operations.drainUpstream, (services) => async (context) => {
   const of = findRoutes(services, context);
+  if (context.state.query.dry_run) return await dryRunDrainRoutes(services, services.catalog, of);
   return { data: await drainRoutes(services, trailOf(services, context), services.catalog, of, true) };
 });
 

@@ -1,4 +1,5 @@
 import type { WebUser } from '../../../shared/account-area/web-models.ts';
+import { dryRunBanUser, dryRunEndSessions } from '../../../shared/admin/dry-run-access.ts';
 import { describeUser, describeUserInFull } from '../../../shared/admin/show-user.ts';
 import {
   banUser as banInStores,
@@ -46,6 +47,7 @@ export const banUser = defineAdminEndpoint(
     inDatabaseTurn(services, context, async () => {
       const user = await find(services, context.state.path.user_id);
       const { reason } = context.state.body;
+      if (context.state.query.dry_run) return await dryRunBanUser(services, user);
       return await banInStores(toUserDeps(services, context), trailOf(services, context), user, reason);
     }),
 );
@@ -63,7 +65,9 @@ export const revokeUserSessions = defineAdminEndpoint(
   operations.revokeUserSessions,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const { _id: id, email } = await find(services, context.state.path.user_id);
+      const user = await find(services, context.state.path.user_id);
+      if (context.state.query.dry_run) return await dryRunEndSessions(services, user);
+      const { _id: id, email } = user;
       const deps = toUserDeps(services, context);
       return { id, email, sessions_ended: await revokeSessions(deps, trailOf(services, context), id) };
     }),

@@ -5,6 +5,7 @@ import {
   isBatchId,
   retryFailedLines,
 } from '../../../shared/admin/batches.ts';
+import { dryRunCancelBatch, dryRunCancelJob, dryRunDrainQueue } from '../../../shared/admin/dry-run-work.ts';
 import { describeBatch } from '../../../shared/admin/describe-batch.ts';
 import { cancelJob, findJobOwner, listJobs, showJob } from '../../../shared/admin/jobs.ts';
 import { readPlace, type ListPlace, type OwnedId } from '../../../shared/admin/list-place.ts';
@@ -25,10 +26,14 @@ export const listQueues = defineAdminEndpoint(
 );
 
 /** Not in a turn: the waiting work costs money until it is cancelled. */
-export const drainQueue = defineAdminEndpoint(
-  operations.drainQueue,
-  (services) => (context) => drainInStores(services, trailOf(services, context), context.state.path.queue),
-);
+export const drainQueue = defineAdminEndpoint(operations.drainQueue, (services) => async (context) => {
+  const { queue } = context.state.path;
+  if (context.state.query.dry_run)
+    return await readFromRedis(services, readerOf(context), 'list', () =>
+      dryRunDrainQueue(services, services.catalog, queue),
+    );
+  return await drainInStores(services, trailOf(services, context), queue);
+});
 
 /** @param account its id, if the caller knows it */
 async function findOwnerOfJob(services: Services, id: string, account?: string): Promise<OwnedId> {
@@ -90,8 +95,9 @@ export const getAdminJob = defineAdminEndpoint(
 export const cancelAdminJob = defineAdminEndpoint(
   operations.cancelAdminJob,
   (services) => async (context) => {
-    const { account } = context.state.query;
+    const { account, dry_run: isDryRun } = context.state.query;
     const owner = await findOwnerOfJob(services, context.state.path.job_id, account);
+    if (isDryRun) return await dryRunCancelJob(services, owner);
     await readJob(services, owner);
     await cancelJob(services, trailOf(services, context), owner);
     return await readJob(services, owner);
@@ -136,8 +142,9 @@ export const getAdminBatch = defineAdminEndpoint(
 export const cancelAdminBatch = defineAdminEndpoint(
   operations.cancelAdminBatch,
   (services) => async (context) => {
-    const { account } = context.state.query;
+    const { account, dry_run: isDryRun } = context.state.query;
     const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
+    if (isDryRun) return await dryRunCancelBatch(services, owner);
     await describeBatch(services.redis, owner.accountId, owner.id);
     await cancelBatch(services, trailOf(services, context), owner);
     return await describeBatch(services.redis, owner.accountId, owner.id);

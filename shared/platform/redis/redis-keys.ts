@@ -185,6 +185,8 @@ export const redisKeys = {
   webLimit: (name: string, whoHash: string) => `mg:{web}:limit:${name}:${whoHash}`,
   /** String: a browser's session of the admin API, by the hash of its cookie, as JSON; eight hours. */
   adminSession: (cookieHash: string) => `mg:{web}:admin-session:${cookieHash}`,
+  /** Sorted set: hash of a session's cookie → when it ends (ms), by the hash of its token; eight hours. */
+  adminSessionsOf: (secretHash: string) => `mg:{web}:admin-sessions:${secretHash}`,
   /** Hash: an emailed code's purpose, subject and MAC, the encrypted address, and the number of tries; ten minutes. */
   emailCode: (challengeId: string) => `mg:{web}:email-code:${challengeId}`,
 

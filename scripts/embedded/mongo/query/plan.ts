@@ -65,7 +65,7 @@ function planWith(
     start: Buffer.concat([index.prefix(), prefix, start]),
     end: Buffer.concat([index.prefix(), prefix, end]),
   }));
-  const order = ranges.length === 1 ? compareOrder(index, depth, constraints, sort) : 0;
+  const order = ranges.length === 1 ? compareOrder(index, constraints, sort) : 0;
   if (order !== 0) score += 5;
   if (depth === index.fields.length && index.isUnique) score += 50;
   const rangedPath = range === undefined ? undefined : next?.path;
@@ -140,18 +140,11 @@ function edgeOf(key: Buffer, isAfter: boolean): Buffer {
 }
 
 /** Returns 1 or -1 if the index has the sort order forwards or backwards, otherwise 0. */
-function compareOrder(
-  index: Index,
-  depth: number,
-  constraints: Map<string, Constraint>,
-  sort: SortField[],
-): -1 | 0 | 1 {
+function compareOrder(index: Index, constraints: Map<string, Constraint>, sort: SortField[]): -1 | 0 | 1 {
   const sortFields = sort.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
   if (sort.length === 0) return 0;
   // Fields fixed by equality do not affect the order, in the sort or in the index.
-  const indexFields = index.fields.filter(
-    ({ path }, i) => i >= depth || constraints.get(path)?.equal?.length !== 1,
-  );
+  const indexFields = index.fields.filter(({ path }) => constraints.get(path)?.equal?.length !== 1);
   let order: -1 | 0 | 1 = sortFields.length === 0 ? 1 : 0;
   for (const [i, { path, direction }] of sortFields.entries()) {
     if (indexFields[i]?.path !== path) return 0;

@@ -1,10 +1,10 @@
 // decision 0098
 import { createHmac, randomBytes } from 'node:crypto';
-import { hashSecret } from '../../shared/accounts/credentials.ts';
-import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
-import { AppError } from '../../shared/contract/errors.ts';
-import { createRecentEntries } from '../../shared/platform/runtime/recent-entries.ts';
+import { hashSecret } from '../accounts/credentials.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys } from '../platform/redis/redis-keys.ts';
+import { AppError } from '../contract/errors.ts';
+import { createRecentEntries } from '../platform/runtime/recent-entries.ts';
 
 /** A browser's session of the admin API. It ends with its token. */
 export interface AdminSession {
@@ -45,8 +45,17 @@ export class AdminSessionStore {
     const cookie = randomBytes(32).toString('base64url');
     const expiresAtMs = Date.now() + lifeSeconds * 1_000;
     const stored: StoredSession = { secretHash, expiresAtMs };
-    const key = redisKeys.adminSession(hashSecret(cookie));
-    await callRedis(() => this.#redis.set(key, JSON.stringify(stored), 'EX', lifeSeconds));
+    const cookieHash = hashSecret(cookie);
+    const ofToken = redisKeys.adminSessionsOf(secretHash);
+    await callRedis(() =>
+      this.#redis
+        .multi()
+        .set(redisKeys.adminSession(cookieHash), JSON.stringify(stored), 'EX', lifeSeconds)
+        .zremrangebyscore(ofToken, '-inf', Date.now())
+        .zadd(ofToken, expiresAtMs, cookieHash)
+        .expire(ofToken, lifeSeconds)
+        .exec(),
+    );
     return { cookie, session: toSession(cookie, stored) };
   }
 
@@ -74,8 +83,23 @@ export class AdminSessionStore {
 
   async end(cookie: string): Promise<void> {
     if (!cookieForm.test(cookie)) return;
-    this.#known.delete(hashSecret(cookie));
-    await callRedis(() => this.#redis.del(redisKeys.adminSession(hashSecret(cookie))));
+    const cookieHash = hashSecret(cookie);
+    const stored = await this.#read(cookieHash);
+    this.#known.delete(cookieHash);
+    if (stored === null) return;
+    await callRedis(() =>
+      Promise.all([
+        this.#redis.del(redisKeys.adminSession(cookieHash)),
+        this.#redis.zrem(redisKeys.adminSessionsOf(stored.secretHash), cookieHash),
+      ]),
+    );
+  }
+
+  /** Counts the open sessions of a token. Those that an earlier release started are missing. */
+  async count(secretHash: string): Promise<number> {
+    return await callRedis(() =>
+      this.#redis.zcount(redisKeys.adminSessionsOf(secretHash), Date.now(), '+inf'),
+    );
   }
 }
 
