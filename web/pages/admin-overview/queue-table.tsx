@@ -48,7 +48,12 @@ export function QueueTable({ queues }: { readonly queues: Queues }) {
           render: ({ waiting, eta_seconds: seconds }) =>
             waiting === 0 ? '–' : seconds === null ? t('notKnown') : format.duration(seconds),
         },
-        { name: t('running'), isNumber: true, render: ({ running }) => format.number(running) },
+        {
+          name: t('running'),
+          isNumber: true,
+          isMinor: true,
+          render: ({ running }) => format.number(running),
+        },
         {
           name: t('workers'),
           isNumber: true,
