@@ -31,9 +31,10 @@ import { createServices } from './create-services.ts';
 import { createDispatch } from './requests/dispatch/create-dispatch.ts';
 import { findMemoryBlockers } from './requests/replies/response-memory.ts';
 import { corsHeaders } from './http/middleware/cors.ts';
-import type { ApiMiddleware } from './http/request/context.ts';
+import type { ApiContext, ApiMiddleware } from './http/request/context.ts';
 import { defaultApiOptions, type ApiOptions } from './options.ts';
 import { openSite } from './pages/site/open-site.ts';
+import { readCookie } from './http/request/session-cookies.ts';
 import type { QueueBoard } from './queue-board/queue-board.ts';
 import { ConditionBoard } from './operator/conditions/condition-board.ts';
 import { ignoreAbsences, reportAbsences } from './operator/conditions/report-absences.ts';
@@ -167,7 +168,11 @@ async function openBoard({ admin, config, redis }: Services): Promise<QueueBoard
   if (adminToken === null) return null;
   const { openQueueBoard } = await import('./queue-board/queue-board.ts');
   const { wrongTokens } = admin;
-  return await openQueueBoard({ redis, adminToken, wrongTokens, publicUrl });
+  const hasSession = async (context: ApiContext): Promise<boolean> => {
+    const cookie = readCookie(context, config, 'admin');
+    return cookie !== null && (await admin.findBySession(cookie)) !== null;
+  };
+  return await openQueueBoard({ redis, adminToken, wrongTokens, hasSession, publicUrl });
 }
 
 function createConnections(

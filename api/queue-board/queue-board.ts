@@ -40,6 +40,8 @@ export interface QueueBoardOptions {
   readonly adminToken: string;
   /** Counts wrong tokens by network. */
   readonly wrongTokens: Pick<WrongTokens, 'check' | 'count'>;
+  /** Whether the caller has a session of the console. With any scope: the board changes nothing. */
+  readonly hasSession: (context: ApiContext) => Promise<boolean>;
   /** Null if there is none. Its path comes before that of the board in a browser. */
   readonly publicUrl: string | null;
 }
@@ -58,6 +60,7 @@ export async function openQueueBoard({
   redis,
   adminToken,
   wrongTokens,
+  hasSession,
   publicUrl,
 }: QueueBoardOptions): Promise<QueueBoard> {
   const queues = queueNames.map((name) => openBullQueue<BoardItem>(name, redis));
@@ -79,9 +82,12 @@ export async function openQueueBoard({
   const router = await createBoardRouter(server, publicUrl);
   const operationId = 'queueBoard';
   const serve = compose(
-    [beginInTurns(null, { operationId }), authenticate(adminToken, wrongTokens), rejectWrites, router].map(
-      meterWork,
-    ),
+    [
+      beginInTurns(null, { operationId }),
+      authenticate({ adminToken, wrongTokens, hasSession }),
+      rejectWrites,
+      router,
+    ].map(meterWork),
   );
   return {
     middleware: (context, next) =>
@@ -94,7 +100,11 @@ export async function openQueueBoard({
 
 const isBoardPath = (path: string): boolean => path === boardPath || path.startsWith(`${boardPath}/`);
 
-function authenticate(adminToken: string, wrongTokens: QueueBoardOptions['wrongTokens']): ApiMiddleware {
+function authenticate({
+  adminToken,
+  wrongTokens,
+  hasSession,
+}: Pick<QueueBoardOptions, 'adminToken' | 'wrongTokens' | 'hasSession'>): ApiMiddleware {
   return async (context, next) => {
     context.set({
       'cache-control': 'no-store',
@@ -106,7 +116,7 @@ function authenticate(adminToken: string, wrongTokens: QueueBoardOptions['wrongT
     const { authorization = '' } = context.req.headers;
     const isRight = hasBearerToken(authorization, adminToken) || hasPassword(authorization, adminToken);
     if (isRight) await wrongTokens.check(callerNetwork(context.ip));
-    else {
+    else if (authorization !== '' || !(await hasSession(context))) {
       // Browsers first ask without a token.
       if (authorization !== '') await wrongTokens.count(callerNetwork(context.ip), hashSecret(authorization));
       throw new AppError('invalid_api_key', {

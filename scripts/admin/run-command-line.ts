@@ -15,6 +15,7 @@ const resources: Record<string, () => Promise<Verbs>> = {
   batch: async () => (await import('./batch.ts')).batchVerbs,
   code: async () => (await import('./code.ts')).codeVerbs,
   doctor: async () => (await import('./doctor.ts')).doctorVerbs,
+  find: async () => (await import('./find.ts')).findVerbs,
   job: async () => (await import('./job.ts')).jobVerbs,
   ledger: async () => (await import('./ledger.ts')).ledgerVerbs,
   model: async () => (await import('./model.ts')).modelVerbs,

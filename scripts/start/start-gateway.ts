@@ -135,6 +135,8 @@ export async function startGateway(
         models,
         dataDir: values.DATA_DIR,
         hasOutbox: parts.smtp.spec !== null,
+        hasPages: env['PAGES'] !== 'off',
+        hasAdminToken: (env['ADMIN_TOKEN'] ?? '') !== '',
         tookMs,
       }),
     );

@@ -9,17 +9,23 @@ export interface Welcome {
   readonly dataDir: string;
   /** Whether mails are stored on this machine instead of being sent. */
   readonly hasOutbox: boolean;
+  /** Whether pages are served to browsers. */
+  readonly hasPages: boolean;
+  /** Whether `ADMIN_TOKEN` is set, with which operators can sign in. */
+  readonly hasAdminToken: boolean;
   readonly tookMs: number;
 }
 
 type ModelKind = 'embedding' | 'chat' | 'image';
 
 /** Formats the text printed once everything is running. Each command can be pasted into a shell unchanged. */
-export function formatWelcome({ baseUrl, demo, models, dataDir, hasOutbox, tookMs }: Welcome): string {
+export function formatWelcome(welcome: Welcome): string {
+  const { baseUrl, demo, models, dataDir, hasOutbox, tookMs } = welcome;
   const key = demo?.apiKey ?? 'YOUR_KEY';
   const lines = [
     `Ready in ${(tookMs / 1_000).toFixed(1)} s.`,
     '',
+    ...describePages(welcome),
     `  API        ${baseUrl}`,
     `  Reference  ${new URL('/docs', baseUrl).href}`,
     ...describeDemo(demo),
@@ -35,6 +41,15 @@ export function formatWelcome({ baseUrl, demo, models, dataDir, hasOutbox, tookM
 }
 
 const admin = 'npm run -s admin --';
+
+function describePages({ baseUrl, hasPages, hasAdminToken }: Welcome): string[] {
+  if (!hasPages) return [];
+  const token = hasAdminToken ? 'ADMIN_TOKEN' : `a token of "${admin} token create me --scope all"`;
+  return [
+    `  Pages      ${new URL('/', baseUrl).href}`,
+    `  Console    ${new URL('/admin', baseUrl).href}   (for operators; sign in with ${token})`,
+  ];
+}
 
 function describeDemo(demo: DemoAccount | null): string[] {
   if (demo === null) return [`  No demo account. Create one:  ${admin} account create --balance 100`];

@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { ValidationIssue } from './errors.ts';
 import { lengthHint, wrongTypeHint } from './fields.ts';
 import { findImageUrlProblem } from './image-url.ts';
+import { reasonTexts, writeReason, type ReasonText } from './reason-texts.ts';
 
 /** A text format that JSON Schema has no keyword for. */
 export interface TextFormat {
@@ -31,15 +32,17 @@ const formatTexts: Readonly<Record<string, IssueText>> = {
   },
 };
 
+const toIssue = ({ en, ru }: ReasonText): IssueText => ({ msg: en, msgRu: ru });
+
 /** Describes an Ajv error in readable English and Russian. */
 export function describeIssue(error: ErrorObject, formats: TextFormats = {}): IssueText {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':
-      return { msg: 'is required', msgRu: 'обязательное поле' };
+      return toIssue(reasonTexts.isRequired);
     case 'enum': {
       const values = listValues(params['allowedValues'] as unknown[]);
-      return { msg: `must be one of: ${values}`, msgRu: `допустимые значения: ${values}` };
+      return toIssue(writeReason('isOneOf', { values }));
     }
     case 'format': {
       const name = String(params['format']);
@@ -64,7 +67,7 @@ export function describeIssue(error: ErrorObject, formats: TextFormats = {}): Is
       return describeTypes(error.schema as TypeSchema[]);
     case 'minLength':
     case 'minItems': {
-      if (params['limit'] === 1) return { msg: 'must not be empty', msgRu: 'не должно быть пустым' };
+      if (params['limit'] === 1) return toIssue(reasonTexts.isEmpty);
       const text = describeLength(error.keyword, 'least', Number(params['limit']));
       const hint = (error.parentSchema as { [lengthHint]?: string })[lengthHint];
       return hint === undefined ? text : { ...text, msg: `${text.msg}: ${hint}` };

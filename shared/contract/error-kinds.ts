@@ -259,7 +259,7 @@ export const errorKinds = {
     expose: true,
     type: 'rate_limit_error',
     en: 'This account has too many jobs in the queue. Wait for some of them to finish.',
-    ru: 'У аккаунта слишком много задач в очереди. Дождитесь завершения части из них.',
+    ru: 'У аккаунта слишком много заданий в очереди. Дождитесь завершения части из них.',
   },
   job_cancelled: {
     status: 499,

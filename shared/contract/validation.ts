@@ -14,6 +14,7 @@ import { AppError, prefixWithField, type ValidationIssue } from './errors.ts';
 import { lateDefault, lateItems, lengthHint, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
 import { isPlainText } from './plain-text.ts';
+import { reasonTexts } from './reason-texts.ts';
 import { readQuery } from './read-query.ts';
 import { shorten } from '../platform/runtime/shorten.ts';
 
@@ -169,7 +170,7 @@ function describeIssues(
   }));
 }
 
-const notAnObject = { msg: 'The body must be a JSON object.', msgRu: 'Тело должно быть объектом JSON.' };
+const notAnObject = { msg: reasonTexts.notAnObject.en, msgRu: reasonTexts.notAnObject.ru };
 
 function toLocation(error: ErrorObject): (string | number)[] {
   const parts = error.instancePath

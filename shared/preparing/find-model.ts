@@ -3,6 +3,7 @@ import type { CatalogStore } from '../catalog/catalog-store.ts';
 import { invalidField } from '../contract/errors.ts';
 import { isOneEditApart } from './one-edit-apart.ts';
 import { modelDisabled, modelNotFound } from '../contract/model-errors.ts';
+import { writeReason } from '../contract/reason-texts.ts';
 import type { ModelType } from '../contract/models.ts';
 
 /**
@@ -24,10 +25,12 @@ export function findModel(
     );
   }
   if (!types.includes(model.type)) {
-    throw invalidField(
-      ['body', 'model'],
-      `"${id}" is a model of type ${model.type}, but this endpoint accepts only ${types.join(' or ')} models.`,
-    );
+    const { en, ru } = writeReason('wrongModelType', {
+      model: id,
+      type: model.type,
+      types: types.join(' or '),
+    });
+    throw invalidField(['body', 'model'], en, { msgRu: ru });
   }
   if (!catalog.isActive(model)) throw modelDisabled(id);
   return model;

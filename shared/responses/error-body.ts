@@ -1,4 +1,5 @@
 import type { AppError, ValidationIssue } from '../contract/errors.ts';
+import { translateReason } from '../contract/reason-texts.ts';
 import { adviseOnCharge } from './possible-charge.ts';
 
 export interface PresentErrorOptions {
@@ -55,4 +56,4 @@ const inBothLanguages = (error: AppError, english: string, russian: string | nul
 });
 
 const toRussian = ({ kind }: AppError, english: string, russian: string | null | undefined): string =>
-  russian ?? `${kind.ru} Подробнее (по-английски): ${english}`;
+  russian ?? translateReason(english) ?? `${kind.ru} Подробнее (по-английски): ${english}`;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { callAdmin, createToken, testAdminToken } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
-import { consoleOptions } from '../support/console-page.ts';
+import { consoleOptions, startConsole } from '../support/console-page.ts';
 import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
@@ -67,4 +67,33 @@ withBrowser('a session that ends with its token is begun again over the page', a
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   t.is(new URL(page.url()).pathname, '/admin/audit');
   await page.getByRole('cell', { name: 'short-lived' }).first().waitFor();
+});
+
+withBrowser('what a customer names is found from every page', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { page } = web;
+  const owner = { name: 'Anna Petrova', email: 'anna@example.com' };
+  const { body } = await callAdmin<{ id: string; api_key: string }>(
+    stack.url,
+    testAdminToken,
+    'POST',
+    '/accounts',
+    owner,
+  );
+  const { id, api_key: apiKey } = body;
+  await startConsole(web, stack);
+  await web.open('/admin/audit');
+  for (const named of [id, 'petrov', 'anna@example.com', apiKey]) {
+    await page.keyboard.press('/');
+    await page.getByRole('searchbox').fill(named);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${stack.url}/admin/accounts/${id}`);
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('heading', { name: 'Audit' }).waitFor();
+  }
+  await page.getByRole('button', { name: 'Find' }).click();
+  await page.getByRole('searchbox').fill('nobody');
+  await page.keyboard.press('Enter');
+  await page.getByText('Nothing found').waitFor();
+  t.deepEqual(await findAxeProblems(web), []);
 });

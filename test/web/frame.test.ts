@@ -74,7 +74,7 @@ withBrowser(
     await web.context.clearCookies({ name: 'mg_session' });
     const other = await web.context.newPage();
     await Promise.all([web.open('/keys'), other.goto(`${stack.url}/requests`)]);
-    const menu = { name: `Your account: ${user.email}` };
+    const menu = { name: `Your profile: ${user.email}` };
     await Promise.all([web.page, other].map((page) => page.getByRole('button', menu).waitFor()));
     for (let i = 0; i < 10; i += 1) await web.page.reload({ waitUntil: 'domcontentloaded' });
     await web.page.getByRole('button', menu).waitFor();
@@ -130,7 +130,7 @@ withBrowser('signing out waits for a refresh that is under way', async (t) => {
   page.on('request', (request) => {
     isSent ||= request.url().endsWith('/logout');
   });
-  await page.getByRole('button', { name: `Your account: ${user.email}` }).click();
+  await page.getByRole('button', { name: `Your profile: ${user.email}` }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForTimeout(500);
   t.false(isSent);

@@ -75,6 +75,9 @@ withBrowser(
     await page.getByText('Completed with errors').waitFor();
     await page.getByRole('heading', { name: '1 failed line' }).waitFor();
     await page.getByText('model_not_found').waitFor();
+    await page.locator('.work-facts').getByText('requests.jsonl').waitFor();
+    // A wrong name fails again.
+    await page.getByRole('link', { name: 'Upload the corrected file' }).waitFor();
     await page.getByText('Say hello 3 times').waitFor();
     const stats = await page.locator('.stat').allTextContents();
     const [cost, estimate] = stats.map((text) => Number(/₽([\d.]+)/.exec(text)?.[1]));
@@ -114,6 +117,8 @@ withBrowser('a file that cannot run says which lines are wrong, on a phone and i
     'Строка 2',
     'Строка 3',
   ]);
+  await page.getByText('Строка — некорректный JSON').waitFor();
+  await page.getByText('В каждой строке нужен custom_id.').waitFor();
   t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
   await takeScreenshots(web, 'jobs-faults');
   await page.getByRole('button', { name: 'Выбрать другой файл' }).click();

@@ -228,7 +228,7 @@ withBrowser('signing out deletes the text of the calculator', async (t) => {
   await web.open('/models?view=calculator');
   const field = page.getByLabel('Text of a request');
   await field.fill('nobody else should read this');
-  await page.getByRole('button', { name: `Your account: ${user.email}` }).click();
+  await page.getByRole('button', { name: `Your profile: ${user.email}` }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.getByRole('link', { name: 'Sign in' }).waitFor();
   await page.getByRole('navigation').getByRole('link', { name: 'Models' }).click();

@@ -259,7 +259,7 @@ withBrowser('signing out deletes the conversation, in the middle of an answer, t
   await ask(page, 'Be slow.');
   await turn(page, 1).getByText('The first words').waitFor();
   const closed = once(calls.at(-1)!.response, 'close');
-  await page.getByRole('button', { name: /^Your account/ }).click();
+  await page.getByRole('button', { name: /^Your profile/ }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.getByRole('link', { name: 'Sign in' }).waitFor();
   await closed;
@@ -268,17 +268,21 @@ withBrowser('signing out deletes the conversation, in the middle of an answer, t
   t.deepEqual(await readKept(page), []);
 });
 
-withBrowser('somebody else who signs in finds no conversation in the tab', async (t) => {
+withBrowser('a new chat can be undone; somebody else who signs in finds none', async (t) => {
   const web = await openPlayground(t, '/playground');
   const { page } = web;
   await ask(page, 'Be short.');
   await turn(page, 1).getByText('₽0.30').waitFor();
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await page.getByText('Ask something').waitFor();
+  await page.getByRole('button', { name: 'Bring the old one back' }).click();
+  await page.getByText('This conversation: ₽0.30').waitFor();
   await page.waitForTimeout(1_000);
   t.regex(JSON.stringify(await readKept(page)), /Be short/);
   await web.context.clearCookies();
   const { user } = await signIn(web, stack);
   await web.open('/settings');
-  await page.getByRole('button', { name: `Your account: ${user.email}` }).waitFor();
+  await page.getByRole('button', { name: `Your profile: ${user.email}` }).waitFor();
   t.deepEqual(await readKept(page), []);
 });
 

@@ -115,10 +115,15 @@ const waitForRows = async (page: Page, count: number): Promise<void> => {
 const readNano = async (cell: Locator): Promise<bigint> =>
   parseRub((await cell.textContent())!.replaceAll(/[^\d.-]/g, ''))!;
 
-async function saveCsv({ page }: WebPage): Promise<string[]> {
+async function saveCsv(
+  { page }: WebPage,
+  button = 'Download CSV',
+  kind: 'CSV' | 'CSV для Excel' = 'CSV',
+): Promise<string[]> {
   const downloading = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download CSV' }).click();
-  return (await readFile(await (await downloading).path(), 'utf8')).trim().split('\n');
+  await page.getByRole('button', { name: button }).click();
+  await page.getByRole('menuitem', { name: kind, exact: true }).click();
+  return (await readFile(await (await downloading).path(), 'utf8')).trimEnd().split('\n');
 }
 
 withBrowser(
@@ -223,6 +228,12 @@ withBrowser('newer requests are offered, and nothing moves until they are wanted
   await waitForRows(page, 43);
   await waitFor('nothing to offer', async () => (await button.count()) === 0);
   t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  const [head, ...lines] = await saveCsv(web, 'Скачать CSV', 'CSV для Excel');
+  t.true(head!.startsWith('\uFEFFcreated_at;'), head);
+  t.regex(
+    lines.find((line) => line.includes(thinkingRow._id))!,
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d;.*;0,17675;/,
+  );
   await logs().deleteOne({ _id: newer._id });
 });
 

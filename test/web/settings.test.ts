@@ -31,6 +31,8 @@ withBrowser('one session is ended, then all others, and this one goes on', async
   await rows.nth(1).getByRole('button').click();
   await rows.nth(3).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'End all others' }).click();
+  const ask = page.getByRole('dialog', { name: 'End 2 other sessions?' });
+  await ask.getByRole('button', { name: 'End all others' }).click();
   await page.getByText('You are signed in here only.').waitFor();
   t.is((await webStoresOf(stack).sessions.list(user._id)).length, 1);
 });
@@ -46,11 +48,27 @@ withBrowser('time zone, language and theme are chosen, and the user signs out', 
   t.is(await page.locator('html').getAttribute('data-theme'), 'dark');
 
   const zone = page.getByRole('combobox', { name: 'Часовой пояс' });
-  await zone.fill('владивосток');
-  await page.getByRole('option', { name: /Asia\/Vladivostok/ }).click();
+  for (const [typed, found] of [
+    ['kazan', 'Москва, GMT+3, Europe/Moscow · Kazan'],
+    ['челябинск', 'Екатеринбург, GMT+5, Asia/Yekaterinburg · Челябинск'],
+    ['владивосток', 'Владивосток, GMT+10, Asia/Vladivostok'],
+  ] as const) {
+    await zone.fill(typed);
+    await page.getByRole('option', { name: found, exact: true }).waitFor();
+    t.is(await page.locator('.combobox').getByRole('option').first().textContent(), found);
+  }
+  await page.locator('.combobox').getByRole('option').first().click();
   await page.getByText('Часовой пояс сохранён').waitFor();
   await takeScreenshots(web, 'settings-ru');
   t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+  // The field follows the language.
+  await page.locator('#main').getByLabel('Язык').selectOption('en');
+  await page.getByRole('heading', { name: 'Sessions and devices' }).waitFor();
+  await page.waitForFunction(
+    "document.querySelector('.combobox input').value.startsWith('Vladivostok, GMT+10')",
+  );
+  await page.locator('#main').getByLabel('Language').selectOption('ru');
+  await page.getByRole('heading', { name: 'Сеансы и устройства' }).waitFor();
   const saved = await webStoresOf(stack).users.findById(user._id);
   t.is(saved?.timezone, 'Asia/Vladivostok');
 

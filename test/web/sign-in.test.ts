@@ -67,7 +67,7 @@ withBrowser('wrong clicks bring a new picture, right ones a code, and a pasted c
   t.is(await field.inputValue(), code);
   await page.keyboard.press('Enter');
   await page.waitForURL(`${stack.url}/requests?model=x`);
-  await page.getByRole('button', { name: `Your account: ${email}` }).waitFor();
+  await page.getByRole('button', { name: `Your profile: ${email}` }).waitFor();
 });
 
 withBrowser('the captcha is solved by keyboard, and a phone shows everything', async (t) => {

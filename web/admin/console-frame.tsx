@@ -51,7 +51,7 @@ function SessionEnded({ isOpen }: { readonly isOpen: boolean }) {
   return (
     <Dialog title={t('endedTitle')} isOpen={isOpen} onClose={() => undefined} size="small" isGuarded>
       <p>{t('endedText')}</p>
-      <SignInForm onDone={() => void consoleQueries.invalidateQueries()} />
+      <SignInForm onDone={() => consoleQueries.invalidateQueries()} />
     </Dialog>
   );
 }

@@ -1,26 +1,136 @@
+import { useMutation } from '@tanstack/preact-query';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { Icon } from '../ui/icon.tsx';
+import { SiteLink } from '../frame/site-link.tsx';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Field } from '../ui/field.tsx';
+import { ErrorText } from '../ui/states.tsx';
+import { adminApi, call, type Schema } from './api.ts';
+import { shortId } from './links.tsx';
 import { useConsole } from './texts.ts';
 
-/** Finds whatever a customer names: an id, an address, a name. */
+type Found = Schema<'AdminFound'>;
+
+/** Finds whatever a customer names. The button, or the key `/`, opens it from every page. */
 export function Finder() {
   const t = useConsole();
+  const [isOpen, setIsOpen] = useState(false);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => {
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
+      event.preventDefault();
+      setIsOpen(true);
+    };
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, []);
+  const close = (): void => setIsOpen(false);
+  return (
+    <>
+      <Button kind="quiet" icon="search" aria-label={t('find')} onClick={() => setIsOpen(true)} />
+      {/* Its content begins anew each time. */}
+      <Dialog title={t('find')} isOpen={isOpen} onClose={close}>
+        <Search onFollow={close} />
+      </Dialog>
+    </>
+  );
+}
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(?:input|textarea|select)$/i.test(target.tagName));
+
+function Search({ onFollow }: { readonly onFollow: () => void }) {
+  const t = useConsole();
   const [, navigate] = useLocation();
+  const [text, setText] = useState('');
+  const search = useMutation({
+    mutationFn: async (wanted: string) =>
+      (await call(adminApi.POST('/v1/admin/find', { body: { text: wanted } }))).data,
+    onSuccess: ([first, ...others]) => {
+      if (first === undefined || others.length > 0 || hrefOf(first) === null) return;
+      onFollow();
+      navigate(hrefOf(first)!);
+    },
+  });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    const text = String(new FormData(form).get('text') ?? '').trim();
-    if (text === '') return;
-    navigate(`/admin/accounts?search=${encodeURIComponent(text)}`);
-    form.reset();
+    if (text.trim() !== '' && !search.isPending) search.mutate(text.trim());
   };
   return (
-    <form class="finder" role="search" onSubmit={submit}>
-      <label class="select">
-        <span class="unseen">{t('find')}</span>
-        <input name="text" type="search" class="input" maxLength={200} placeholder={t('findPlaceholder')} />
-        <Icon name="search" size={16} />
-      </label>
+    <form class="finder" role="search" onSubmit={submit} noValidate>
+      <Field
+        label={t('findLabel')}
+        hint={t('findHint')}
+        type="search"
+        autoComplete="off"
+        autoCapitalize="none"
+        spellcheck={false}
+        maxLength={200}
+        hasFocus
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          search.reset();
+        }}
+      />
+      <Button kind="primary" type="submit" busy={search.isPending}>
+        {t('find')}
+      </Button>
+      <ErrorText error={search.error} />
+      <div role="status">
+        {search.data !== undefined && <Results rows={search.data} onFollow={onFollow} />}
+      </div>
     </form>
   );
+}
+
+function Results({ rows, onFollow }: { readonly rows: readonly Found[]; readonly onFollow: () => void }) {
+  const t = useConsole();
+  if (rows.length === 0) return <p class="soft">{t('foundNothing')}</p>;
+  return (
+    <ul class="finder-results">
+      {rows.map((row) => {
+        const href = hrefOf(row);
+        const name = row.label ?? shortId(row.id);
+        return (
+          <li key={`${row.kind} ${row.id}`}>
+            <span class="soft">{t(`found_${row.kind}`)}</span>{' '}
+            {href === null ? (
+              name
+            ) : (
+              <SiteLink href={href} onClick={onFollow}>
+                {name}
+              </SiteLink>
+            )}
+            {row.kind === 'code' && row.account !== null && (
+              <SiteLink href={`/admin/accounts/${row.account}`} onClick={onFollow}>
+                {t('redeemedBy', { account: shortId(row.account) })}
+              </SiteLink>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** Returns the page that shows it; null for what has none of its own. */
+function hrefOf({ kind, id }: Found): string | null {
+  const value = encodeURIComponent(id);
+  switch (kind) {
+    case 'account':
+      return `/admin/accounts/${value}`;
+    case 'user':
+      return `/admin/users?user=${value}`;
+    case 'request':
+      return `/admin/requests?id=${value}`;
+    case 'job':
+      return `/admin/work?job=${value}`;
+    case 'batch':
+      return `/admin/work?batch=${value}`;
+    case 'code':
+      return null;
+  }
 }

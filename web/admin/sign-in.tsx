@@ -26,7 +26,7 @@ export function SignInPage() {
   );
 }
 
-export function SignInForm({ onDone }: { readonly onDone?: () => void }) {
+export function SignInForm({ onDone }: { readonly onDone?: () => unknown }) {
   const t = useConsole();
   const language = useLanguage();
   const [token, setToken] = useState('');

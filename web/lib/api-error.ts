@@ -4,12 +4,14 @@ import type { Language } from './messages.ts';
 export interface FieldIssue {
   /** For example `email`, or `messages.0.content`. */
   readonly field: string;
+  readonly code: string;
   readonly text: Readonly<Record<Language, string>>;
 }
 
 interface Issue {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
+  readonly type: string;
   readonly message_en?: string;
   readonly message_ru?: string;
 }
@@ -102,10 +104,10 @@ export class ApiError extends Error {
 const fillStatus = (language: Language, status: number): string =>
   generalTexts.other[language].replace('{status}', String(status));
 
-function readIssue({ loc, msg, message_en, message_ru }: Issue): FieldIssue {
+function readIssue({ loc, msg, type, message_en, message_ru }: Issue): FieldIssue {
   const [place, ...path] = loc;
   const field = (path.length > 0 ? path : [place ?? '']).join('.');
-  return { field, text: { en: message_en ?? msg, ru: message_ru ?? msg } };
+  return { field, code: type, text: { en: message_en ?? msg, ru: message_ru ?? msg } };
 }
 
 /** Returns the text of whatever was thrown. */

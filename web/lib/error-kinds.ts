@@ -1,32 +1,48 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { ErrorCode, ErrorKind } from '../../shared/contract/error-kinds.ts';
+import type { ErrorKind } from '../../shared/contract/error-kinds.ts';
 import { useLanguage } from './language.tsx';
 
-type Kinds = Readonly<Partial<Record<string, ErrorKind>>>;
+interface Known {
+  readonly kinds: Readonly<Partial<Record<string, ErrorKind>>>;
+  readonly translate: (text: string) => string | null;
+}
 
-let kinds: Kinds | null = null;
+let known: Known | null = null;
 
-async function loadKinds(): Promise<Kinds> {
-  const loaded = await import('../../shared/contract/error-kinds.ts');
-  kinds = loaded.errorKinds satisfies Record<ErrorCode, ErrorKind>;
-  return kinds;
+async function loadKnown(): Promise<Known> {
+  const [{ errorKinds }, { translateReason }] = await Promise.all([
+    import('../../shared/contract/error-kinds.ts'),
+    import('../../shared/contract/reason-texts.ts'),
+  ]);
+  known = { kinds: errorKinds, translate: translateReason };
+  return known;
+}
+
+const nothing: Known = { kinds: {}, translate: () => null };
+
+export interface ReasonInLanguage {
+  readonly text: string;
+  /** The English text, where `text` says less. */
+  readonly original: string | null;
 }
 
 /**
- * Translates why something failed, as the API does in its error responses: where it says only a code and an English
- * text, what the code means comes before that text. Null while the texts are loading.
+ * Translates why something failed, where the API says only a code and an English text: the known texts with their
+ * values, the others by their code. Null while the texts are loading.
  */
-export function useReason(code: string | null, message: string): string | null {
+export function useReason(code: string | null, message: string): ReasonInLanguage | null {
   const language = useLanguage();
-  const [known, setKnown] = useState(kinds);
+  const [loaded, setLoaded] = useState(known);
   useEffect(() => {
-    if (language !== 'ru' || known !== null) return;
+    if (language !== 'ru' || loaded !== null) return;
     // Without them, the English text remains.
-    loadKinds().then(setKnown, () => setKnown({}));
-  }, [language, known]);
-  if (language !== 'ru' || code === null) return message;
-  if (known === null) return null;
-  const kind = known[code];
-  if (kind === undefined) return message;
-  return message === kind.en || message === '' ? kind.ru : `${kind.ru} Подробнее (по-английски): ${message}`;
+    loadKnown().then(setLoaded, () => setLoaded(nothing));
+  }, [language, loaded]);
+  if (language !== 'ru') return { text: message, original: null };
+  if (loaded === null) return null;
+  const translated = loaded.translate(message);
+  if (translated !== null) return { text: translated, original: null };
+  const kind = code === null ? undefined : loaded.kinds[code];
+  if (kind === undefined) return { text: message, original: null };
+  return { text: kind.ru, original: message === kind.en || message === '' ? null : message };
 }

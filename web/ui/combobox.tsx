@@ -1,13 +1,19 @@
 import * as combobox from '@zag-js/combobox';
 import { normalizeProps, useMachine } from '@zag-js/preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
 import { useUniqueId } from '../lib/unique-id.ts';
 import type { Choice } from './field.tsx';
+import { findChoices, type FoundChoice } from './find-choices.ts';
 import { Icon } from './icon.tsx';
 
 /** More are found by typing. */
 const maxShown = 60;
+
+export interface SearchedChoice extends Choice<string> {
+  /** What else it is found by, such as the cities of a time zone. */
+  readonly terms?: readonly string[];
+}
 
 /** A list of choices that typing narrows, such as models or time zones. */
 export function Combobox({
@@ -18,16 +24,15 @@ export function Combobox({
   placeholder,
 }: {
   readonly label: string;
-  readonly choices: readonly Choice<string>[];
+  readonly choices: readonly SearchedChoice[];
   readonly value: string | null;
   readonly onChoose: (value: string) => void;
   readonly placeholder?: string;
 }) {
   const common = useCommon();
   const [typed, setTyped] = useState('');
-  const wanted = typed.trim().toLowerCase();
-  const shown = choices.filter((choice) => choice.label.toLowerCase().includes(wanted)).slice(0, maxShown);
-  const collection = useMemo(() => collect(shown, choices), [typed, choices]);
+  const found = useMemo(() => findChoices(choices, typed).slice(0, maxShown), [typed, choices]);
+  const collection = useMemo(() => collect(found, choices), [found, choices]);
   const service = useMachine(combobox.machine, {
     id: useUniqueId(),
     collection,
@@ -45,6 +50,11 @@ export function Combobox({
     },
   });
   const api = combobox.connect(service, normalizeProps);
+  const chosenLabel = choices.find((choice) => choice.value === value)?.label ?? '';
+  useEffect(() => {
+    // The machine reads the label when a choice is made. In another language it is another one.
+    if (!api.open && api.inputValue !== chosenLabel) api.setInputValue(chosenLabel);
+  }, [chosenLabel]);
   return (
     <div {...api.getRootProps()} class="field combobox">
       <label {...api.getLabelProps()}>{label}</label>
@@ -55,22 +65,25 @@ export function Combobox({
       <div {...api.getPositionerProps()} class="menu-place">
         <ul {...api.getContentProps()} class="menu">
           {api.open &&
-            shown.map((choice) => (
+            found.map(({ choice, term }) => (
               <li key={choice.value} {...api.getItemProps({ item: choice })} class="menu-item">
-                <span class="menu-text">{choice.label}</span>
+                <span class="menu-text">
+                  {choice.label}
+                  {term !== null && <span class="soft small"> · {term}</span>}
+                </span>
                 {choice.value === value && <Icon name="check" size={16} />}
               </li>
             ))}
-          {api.open && shown.length === 0 && <li class="menu-empty">{common('nothingFound')}</li>}
+          {api.open && found.length === 0 && <li class="menu-empty">{common('nothingFound')}</li>}
         </ul>
       </div>
     </div>
   );
 }
 
-function collect(shown: readonly Choice<string>[], choices: readonly Choice<string>[]) {
+function collect(found: readonly FoundChoice[], choices: readonly SearchedChoice[]) {
   const collection = combobox.collection({
-    items: [...shown],
+    items: found.map(({ choice }) => choice),
     itemToValue: (choice) => choice.value,
     itemToString: (choice) => choice.label,
   });

@@ -2,6 +2,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { onThemeChange } from '../lib/theme.ts';
 import type { ChartProps } from './chart.tsx';
+import { chooseTicks } from './choose-ticks.ts';
 
 const colorNames = ['--accent', '--series-2', '--series-3'] as const;
 const axisFont = '12px system-ui, sans-serif';
@@ -35,6 +36,8 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
     grid: { stroke: read('--line'), width: 1 },
     ticks: { show: false },
   };
+  const values = series.flatMap((one) => one.values).filter((value) => value !== null);
+  const ticks = chooseTicks(Math.max(0, ...values), values.every(Number.isInteger));
   const options: uPlot.Options = {
     ...sizeOf(place),
     legend: { show: false },
@@ -42,7 +45,7 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
     padding: [12, 8, 0, 0],
     scales: {
       x: { time: false, range: (_, min, max) => [min - margin, max + margin] },
-      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+      y: { range: [0, ticks.at(-1)!] },
     },
     axes: [
       {
@@ -52,7 +55,12 @@ function createPlot(place: HTMLElement, { times, formatTime, series, kind = 'bar
         splits: (plot) => chooseTimes(times, plot.width),
         values: (_, splits) => splits.map(formatTime),
       },
-      { ...axis, size: 64, values: (_, splits) => splits.map((value) => series[0]!.format(value)) },
+      {
+        ...axis,
+        size: 64,
+        splits: () => ticks,
+        values: (_, splits) => splits.map((value) => series[0]!.format(value)),
+      },
     ],
     series: [
       {},

@@ -25,6 +25,7 @@ export interface MenuProps {
   readonly hasText?: boolean;
   readonly button: ComponentChildren;
   readonly buttonClass?: string;
+  readonly isDisabled?: boolean;
   /** Above the items; not one of them. */
   readonly head?: ComponentChildren;
   readonly groups: readonly MenuGroup[];
@@ -36,6 +37,7 @@ export function Menu({
   hasText = false,
   button,
   buttonClass = 'button quiet medium',
+  isDisabled = false,
   head,
   groups,
 }: MenuProps) {
@@ -53,6 +55,7 @@ export function Menu({
         {...api.getTriggerProps()}
         type="button"
         class={buttonClass}
+        disabled={isDisabled}
         aria-label={hasText ? undefined : label}
       >
         {button}

@@ -11,6 +11,19 @@ export function showToast(title: string, type: 'success' | 'error' = 'success'):
   toasts.create({ title, type });
 }
 
+const undoMs = 12_000;
+
+/** Says that something is done, and offers to undo it. @returns a function that takes the offer back */
+export function offerUndo(title: string, action: string, undo: () => void): () => void {
+  const id = toasts.create({
+    title,
+    type: 'success',
+    duration: undoMs,
+    action: { label: action, onClick: undo },
+  });
+  return () => toasts.dismiss(id);
+}
+
 export function Toasts() {
   const service = useMachine(toast.group.machine, { id: useUniqueId(), store: toasts });
   const api = toast.group.connect(service, normalizeProps);
@@ -40,6 +53,11 @@ function Toast({
   return (
     <div {...api.getRootProps()} class={`toast ${options.type ?? ''}`}>
       <p {...api.getTitleProps()}>{options.title}</p>
+      {options.action !== undefined && (
+        <button {...api.getActionTriggerProps()} type="button" class="button small">
+          {options.action.label}
+        </button>
+      )}
       <Button kind="quiet" size="small" icon="close" aria-label={common('close')} onClick={api.dismiss} />
     </div>
   );

@@ -2,6 +2,7 @@ import { batchOperations, type BatchEndpoint } from '../../shared/contract/batch
 import type { ChatRequest } from '../../shared/contract/chat.ts';
 import type { EmbeddingRequest } from '../../shared/contract/embeddings.ts';
 import { invalidField } from '../../shared/contract/errors.ts';
+import { reasonTexts } from '../../shared/contract/reason-texts.ts';
 import { isRecord } from '../../shared/encoding/json-record.ts';
 import { prepareChat, type ChatPreparationDeps } from '../../shared/preparing/chat/prepare-chat.ts';
 import { prepareEmbedding } from '../../shared/preparing/embeddings/prepare-embedding.ts';
@@ -28,7 +29,7 @@ export async function prepareLine(
   // Fills in defaults in place.
   const valid = validateBody(operationId, body);
   const { stream } = valid as { readonly stream?: unknown };
-  if (stream === true) throw invalidField(['body', 'stream'], 'cannot be true in a batch: remove this field');
+  if (stream === true) throw invalidField(['body', 'stream'], reasonTexts.streamInBatch.en);
   switch (operationId) {
     case 'createEmbedding': {
       const prepared = await prepareEmbedding(deps, valid as EmbeddingRequest, options);
@@ -53,8 +54,5 @@ export async function prepareLine(
 /** Images in a file with results would make it too large to read. */
 function checkResponseFormat(body: unknown): void {
   if (!isRecord(body) || body['response_format'] !== 'b64_json') return;
-  throw invalidField(
-    ['body', 'response_format'],
-    'must be "url" in a batch: remove this field, or set it to "url"',
-  );
+  throw invalidField(['body', 'response_format'], reasonTexts.formatInBatch.en);
 }

@@ -10,6 +10,7 @@ import {
   updateAccount,
 } from './accounts.ts';
 import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
+import { findAnything } from './find.ts';
 import {
   createAdminToken,
   endAdminSession,
@@ -49,6 +50,7 @@ export const adminOperations = {
   getAdminSession,
   endAdminSession,
   getOverview,
+  findAnything,
   createAccount,
   listAccounts,
   getAccount,

@@ -66,5 +66,5 @@ const unfinished = (): AppError =>
   invalidField(
     ['path', 'job_id'],
     'The job has not ended, so it has no response yet. Cancel it, or wait until it has ended.',
-    { msgRu: 'Задача ещё не завершена, и ответа у неё нет. Отмените её или дождитесь завершения.' },
+    { msgRu: 'Задание ещё не завершено, и ответа у него нет. Отмените его или дождитесь завершения.' },
   );

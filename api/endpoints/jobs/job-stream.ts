@@ -74,6 +74,6 @@ const noSuchStream = (): AppError =>
       'have a stream, until 24 hours after they end.',
     messageRu:
       'В этом аккаунте нет потока с таким идентификатором. Поток чата с заголовком «X-On-Disconnect: continue» ' +
-      `хранится ${resumableMinutes} минут после завершения; его идентификатор — x-request-id ответа. Из задач поток есть ` +
+      `хранится ${resumableMinutes} минут после завершения; его идентификатор — x-request-id ответа. Из заданий поток есть ` +
       'только у чатов, в течение 24 часов после завершения.',
   });

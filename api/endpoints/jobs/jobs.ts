@@ -103,5 +103,5 @@ export const noSuchJob = (): AppError =>
     message:
       'This account has no such job. Jobs are stored for 24 hours after they end; GET /v1/jobs lists them.',
     messageRu:
-      'В этом аккаунте нет такой задачи. Задачи хранятся 24 часа после завершения. Список задач: GET /v1/jobs.',
+      'В этом аккаунте нет такого задания. Задания хранятся 24 часа после завершения. Список заданий: GET /v1/jobs.',
   });

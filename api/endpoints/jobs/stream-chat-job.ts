@@ -97,12 +97,12 @@ async function passOn(
 const tooLargeToStream = (id: string, byteLength: number): AppError =>
   new AppError('validation_failed', {
     message: `The response of this job has ${byteLength} bytes, which is too large for a stream. Get it with GET ${jobPath(id)}.`,
-    messageRu: `Ответ этой задачи занимает ${byteLength} байт: для потока это слишком много. Получите его через GET ${jobPath(id)}.`,
+    messageRu: `Ответ этого задания занимает ${byteLength} байт: для потока это слишком много. Получите его через GET ${jobPath(id)}.`,
   });
 
 const stopping = (): AppError =>
   new AppError('service_unavailable', {
     message: 'This server is being restarted, and the job goes on. Connect again to follow it.',
-    messageRu: 'Этот сервер перезапускается, а задача выполняется. Подключитесь снова, чтобы следить за ней.',
+    messageRu: 'Этот сервер перезапускается, а задание выполняется. Подключитесь снова, чтобы следить за ним.',
     expose: true,
   });

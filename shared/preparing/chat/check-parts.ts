@@ -2,6 +2,7 @@ import type { CatalogModel } from '../../catalog/catalog-schema.ts';
 import { readDataType } from '../../contract/data-uri.ts';
 import type { Message } from '../../contract/chat-messages.ts';
 import { invalidField } from '../../contract/errors.ts';
+import { reasonTexts } from '../../contract/reason-texts.ts';
 import { joinWords } from '../../contract/describe-issue.ts';
 
 /** File extensions by media type, for files sent without a name. */
@@ -40,10 +41,7 @@ export function checkParts(messages: readonly Message[], model: CatalogModel): v
 export function checkContents(messages: readonly Message[]): void {
   if (messages.some((message) => Object.entries(message).some(hasContent))) return;
   const last = messages.length - 1;
-  throw invalidField(
-    ['body', 'messages', last, 'content'],
-    'must not be empty, because no message has any content: add the text that the model is to respond to',
-  );
+  throw invalidField(['body', 'messages', last, 'content'], reasonTexts.noContent.en);
 }
 
 /** Fields that are not content. */

@@ -1,5 +1,6 @@
 import type { CatalogModel } from '../../catalog/catalog-schema.ts';
 import { type AppError, invalidField } from '../../contract/errors.ts';
+import { writeReason } from '../../contract/reason-texts.ts';
 import { countTokensAsync, type CountingTurn } from '../../catalog/count-tokens.ts';
 import { estimateInOtherVocabulariesAsync } from './other-vocabularies.ts';
 import { countLookUpChars, type CountedTexts } from './counted-texts.ts';
@@ -132,8 +133,6 @@ export class PromptCounter {
 }
 
 function tooLong({ context }: CatalogModel): AppError {
-  const msg =
-    `This model's maximum context length is ${context} tokens, but the messages are longer. Tools, files and images count too. ` +
-    'Shorten the messages, or choose a model with a larger context.';
-  return invalidField(['body', 'messages'], msg, { code: 'context_length_exceeded' });
+  const { en, ru } = writeReason('contextTooSmall', { context });
+  return invalidField(['body', 'messages'], en, { code: 'context_length_exceeded', msgRu: ru });
 }

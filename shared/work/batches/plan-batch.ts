@@ -1,6 +1,7 @@
 import type { CatalogModel } from '../../catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../catalog/catalog-store.ts';
 import { batchOperations, type BatchEndpoint } from '../../contract/batch-terms.ts';
+import { writeReason } from '../../contract/reason-texts.ts';
 import type { Estimate } from '../../money/estimate.ts';
 import type { BatchFault } from './batch-record.ts';
 import type { BatchPrice } from './batch-store.ts';
@@ -75,7 +76,8 @@ function listFaults({ faults, urls }: FileVerdict, endpoint: BatchEndpoint): Bat
     .map(({ url, line }) => ({
       code: 'url_mismatch',
       line,
-      message: `The url of the line is ${JSON.stringify(url)}, and the endpoint of the batch is ${JSON.stringify(endpoint)}.`,
+      message: writeReason('urlMismatch', { url: JSON.stringify(url), endpoint: JSON.stringify(endpoint) })
+        .en,
       param: 'url',
     }));
   return [...faults, ...mismatches].sort((one, other) => (one.line ?? 0) - (other.line ?? 0));

@@ -3,6 +3,7 @@ import { countTokensAsync, type CountingTurn } from '../../catalog/count-tokens.
 import { shorten } from '../../platform/runtime/shorten.ts';
 import { isWellFormed } from '../../platform/runtime/surrogate-check.ts';
 import { Utf8Check } from '../../encoding/utf8-check.ts';
+import { reasonTexts, writeReason } from '../../contract/reason-texts.ts';
 import type { FileVerdict, LineFault } from './file-verdict.ts';
 import { byteOrderMark } from './byte-order-mark.ts';
 import { CustomIds } from './custom-ids.ts';
@@ -78,7 +79,7 @@ export class JsonlChecker {
     if (!this.#isStopped && (this.#partialBytes > 0 || this.#long !== null))
       await this.#endLine(Buffer.alloc(0));
     if (this.#lines === 0 && this.#faults.length === 0)
-      this.#addFault('empty_file', null, 'The file has no lines. Write one JSON object per line.');
+      this.#addFault('empty_file', null, reasonTexts.emptyFile.en);
     return {
       lines: this.#lines,
       faults: this.#faults,
@@ -169,7 +170,7 @@ export class JsonlChecker {
     const text = bytes.toString('utf8');
     const facts = parseLine(text);
     if (facts === 'invalid') this.#addInvalid(this.#explainInvalid(text));
-    else if (facts === null) this.#addInvalid(`The line is not a JSON object. ${onePerLine}`);
+    else if (facts === null) this.#addInvalid(reasonTexts.lineIsNotObject.en);
     else {
       await this.#countTexts(facts);
       this.#addLine(facts);
@@ -182,7 +183,7 @@ export class JsonlChecker {
       this.#lines += 1;
       return true;
     }
-    const msg = `The file has more than ${this.#maxLines} lines. Split it into several files.`;
+    const { en: msg } = writeReason('tooManyLines', { count: this.#maxLines });
     this.#addFault('too_many_tasks', this.#line, msg);
     this.#isStopped = true;
     return false;
@@ -206,27 +207,26 @@ export class JsonlChecker {
   #addLine({ custom_id: id, method, url, body }: LineFacts): void {
     this.#checkId(id);
     if (method !== undefined && method !== null && method !== 'POST')
-      this.#addInvalid('The method of a line must be "POST".', 'method');
+      this.#addInvalid(reasonTexts.lineMethod.en, 'method');
     if (typeof url === 'string') this.#addUrl(shorten(url, maxUrlChars));
-    else if (url !== undefined && url !== null)
-      this.#addInvalid('The url of a line must be a string.', 'url');
-    if (!body) this.#addInvalid('Each line needs a body, which must be an object.', 'body');
+    else if (url !== undefined && url !== null) this.#addInvalid(reasonTexts.lineUrl.en, 'url');
+    if (!body) this.#addInvalid(reasonTexts.lineBody.en, 'body');
     this.#groups.add(body ?? null);
   }
 
   #checkId(id: unknown): void {
     if (id === undefined || id === null || id === '') {
-      this.#addFault('missing_custom_id', this.#line, 'Each line needs a custom_id.', 'custom_id');
+      this.#addFault('missing_custom_id', this.#line, reasonTexts.noCustomId.en, 'custom_id');
       return;
     }
     if (typeof id !== 'string' || id.length > maxIdChars || !isWellFormed(id)) {
-      const msg = `The custom_id of a line must be a string of 1 to ${maxIdChars} characters.`;
+      const { en: msg } = writeReason('wrongCustomId', { max: maxIdChars });
       this.#addFault('missing_custom_id', this.#line, msg, 'custom_id');
       return;
     }
     const first = this.#ids.add(id, this.#line);
     if (first === null) return;
-    const msg = `Line ${first} has the same custom_id, ${JSON.stringify(shorten(id, 100))}. Each line needs its own.`;
+    const { en: msg } = writeReason('sameCustomId', { line: first, id: JSON.stringify(shorten(id, 100)) });
     this.#addFault('duplicate_custom_id', this.#line, msg, 'custom_id');
   }
 
@@ -236,10 +236,9 @@ export class JsonlChecker {
 
   /** Only the first time: the faults are kept with the file, and the others are usually alike. */
   #explainInvalid(text: string): string {
-    const message = 'The line is not valid JSON';
-    if (this.#hasExplained) return `${message}.`;
+    if (this.#hasExplained) return reasonTexts.lineIsNotJson.en;
     this.#hasExplained = true;
-    return `${message}${findReason(text)}. ${onePerLine}`;
+    return writeReason('lineIsNotJsonWhy', { reason: findReason(text) }).en;
   }
 
   #addInvalid(message: string, param: string | null = null): void {
@@ -257,7 +256,7 @@ export class JsonlChecker {
   }
 }
 
-const notUtf8 = 'The line is not valid UTF-8.';
+const { en: notUtf8 } = reasonTexts.lineIsNotUtf8;
 
 function parseLine(text: string): LineFacts | null | 'invalid' {
   try {
@@ -268,7 +267,6 @@ function parseLine(text: string): LineFacts | null | 'invalid' {
   }
 }
 
-const onePerLine = 'Write one object per line, without brackets around them or commas between them.';
 /** The parser quotes the text around the fault. */
 const maxReasonChars = 200;
 

@@ -1,12 +1,16 @@
 import test from 'ava';
 import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import { readAdmin } from '../../support/admin.ts';
 import { callAdmin, codeOf, readAllPages, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
+import { callApi } from '../../support/call-api.ts';
 import { captureLog } from '../../support/captured-log.ts';
+import { createJob } from '../../support/jobs.ts';
 import { findRow } from '../../support/observe.ts';
 import { requestRow } from '../../support/request-rows.ts';
 import { startStack, useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { createWebUser } from '../../support/web-client.ts';
 
 /** Requests and spending in the admin API. */
 
@@ -143,4 +147,43 @@ test('a wrong filter is told', async (t) => {
     t.is(codeOf(response), 'validation_failed', path);
   }
   t.is((await get('/spend?since=2025-03-02&until=2026-03-02')).status, 200, '366 days');
+});
+
+test('whatever a customer names is found: account, key, user, request, job, batch, code', async (t) => {
+  const { user } = await createWebUser(stack, 'finder@example.com');
+  const account = await stack.createAccount();
+  const find = async (text: string): Promise<string[]> => {
+    const { status, body } = await callAdmin<{
+      data: { kind: string; id: string; account: string | null }[];
+    }>(stack.url, testAdminToken, 'POST', '/find', { text });
+    t.is(status, 200);
+    return body.data.map(({ kind, id, account: owner }) => `${kind} ${id} ${owner ?? ''}`.trim());
+  };
+  const ofAccount = `account ${account.id} ${account.id}`;
+  t.deepEqual(await find(` ${account.id} `), [ofAccount]);
+  t.deepEqual(await find(account.apiKey), [ofAccount]);
+  t.deepEqual(await find('Finder@Example.com'), [`user ${user._id}`]);
+
+  const request = await sendChat(account.apiKey);
+  t.deepEqual(await find(request), [`request ${request} ${account.id}`]);
+  const job = await createJob(stack, account, '/v1/chat/completions', chat);
+  t.true((await find(job.id)).includes(`job ${job.id} ${account.id}`));
+  const placed = await stack.post('/v1/batches', account.apiKey, {
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+    requests: [{ custom_id: 'a', body: chat }],
+  });
+  const batch = (await placed.json()) as { id: string };
+  t.deepEqual(await find(batch.id), [`batch ${batch.id} ${account.id}`]);
+
+  const { body } = await callAdmin<{ codes: string[] }>(stack.url, testAdminToken, 'POST', '/codes', {
+    balance: 5,
+  });
+  const [code] = body.codes as [string];
+  const [unused] = await find(code.toLowerCase());
+  t.regex(unused!, /^code \S+$/);
+  t.is((await callApi(stack.url, account.apiKey, 'POST', '/users/redeem', { code })).status, 200);
+  t.deepEqual(await find(code), [`${unused} ${account.id}`]);
+  t.like(await readAdmin(stack.env, 'find', code), [{ kind: 'code', account: account.id }]);
+  t.deepEqual(await find('nobody'), []);
 });

@@ -46,6 +46,17 @@ test('the token is accepted as a bearer token, and as the password of any user',
   for (const headers of [bearer, password]) t.is((await call('/api/queues', headers)).status, 200);
 });
 
+test('a session of the console is accepted, and not one that has ended', async (t) => {
+  const session = `${stack.url}/v1/admin/session`;
+  const started = await fetch(session, { method: 'POST', headers: bearer });
+  const { csrf_token: csrfToken } = (await started.json()) as { csrf_token: string };
+  const cookie = started.headers.getSetCookie()[0]!.split(';')[0]!;
+  t.is((await call('/api/queues', { cookie })).status, 200);
+  const end = { cookie, 'x-csrf-token': csrfToken, origin: stack.url };
+  t.is((await fetch(session, { method: 'DELETE', headers: end })).status, 204);
+  t.is((await call('/api/queues', { cookie })).status, 401);
+});
+
 test('without the token, every path of the board asks to sign in, and says nothing else', async (t) => {
   const wrong = [
     {},

@@ -178,7 +178,7 @@ test.serial('a usage error is explained, then only the usage of its verb or reso
   const { stderr } = await runAdmin('acount', 'list');
   t.is(
     stderr.trimEnd().split('\n').at(-1),
-    '<resource> is one of: account, audit, batch, code, doctor, job, ledger, model, queue, request, spend, token, upstream, user.',
+    '<resource> is one of: account, audit, batch, code, doctor, find, job, ledger, model, queue, request, spend, token, upstream, user.',
   );
 });
 

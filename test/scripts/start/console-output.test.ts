@@ -138,6 +138,8 @@ test('the suggested commands use only active models', (t) => {
     models,
     dataDir: '.data',
     hasOutbox: true,
+    hasPages: true,
+    hasAdminToken: false,
     tookMs: 2_140,
   };
   const text = formatWelcome({
@@ -146,13 +148,24 @@ test('the suggested commands use only active models', (t) => {
   });
   t.true(text.startsWith('Ready in 2.1 s.'));
   t.true(text.includes('http://127.0.0.1:8080/docs'));
+  t.regex(text, /Console {4}http:\/\/127\.0\.0\.1:8080\/admin .*token create/);
+  t.regex(formatWelcome({ ...base, demo: null, hasAdminToken: true }), /\/admin .*sign in with ADMIN_TOKEN/);
+  t.notRegex(formatWelcome({ ...base, demo: null, hasPages: false }), /\/admin /);
   t.true(text.includes('"model":"demo-echo"') && text.includes(`-H 'Authorization: Bearer mg-1'`));
   t.notRegex(text, /gpt|embeddings|images/);
   t.regex(formatWelcome({ ...base, demo: null }), /npm run -s admin -- account create/);
 });
 
 test('if mails are stored on this machine, the welcome text shows where; otherwise it does not mention mails', (t) => {
-  const base = { baseUrl: 'http://127.0.0.1:8080/v1', models: [], dataDir: '.data', tookMs: 1, demo: null };
+  const base = {
+    baseUrl: 'http://127.0.0.1:8080/v1',
+    models: [],
+    dataDir: '.data',
+    hasPages: false,
+    hasAdminToken: true,
+    tookMs: 1,
+    demo: null,
+  };
   t.regex(formatWelcome({ ...base, hasOutbox: true }), /Mails {6}\.data\/outbox .*DEV mail to/);
   t.notRegex(formatWelcome({ ...base, hasOutbox: false }), /outbox|DEV mail/);
 });

@@ -25,6 +25,8 @@ const welcome = {
   models: [],
   dataDir: '.data',
   hasOutbox: true,
+  hasPages: true,
+  hasAdminToken: false,
   tookMs: 1,
 };
 

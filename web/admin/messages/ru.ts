@@ -32,7 +32,18 @@ const messages: TranslationOf<typeof en> = {
   toBoard: 'Доска очередей',
   toReference: 'Справочник API администратора',
   find: 'Найти',
-  findPlaceholder: 'Id, почта, имя или ключ',
+  findLabel: 'Что назвал клиент',
+  findHint:
+    'Почта, имя или слово из заметки; id аккаунта, запроса, задания или пакета; API-ключ или код пополнения (оба не попадут ни в один журнал). Открывается и клавишей «/».',
+  foundNothing:
+    'Ничего не найдено. Запрос находится, когда он завершён; отклонённых запросов нет ни в одном журнале.',
+  found_account: 'Аккаунт',
+  found_user: 'Пользователь',
+  found_request: 'Запрос',
+  found_job: 'Задание',
+  found_batch: 'Пакет',
+  found_code: 'Код',
+  redeemedBy: 'активировал {account}',
   refresh: 'Обновить',
   more: 'Показать ещё',
   shown: {

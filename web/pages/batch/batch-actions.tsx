@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
+import { SiteLink } from '../../frame/site-link.tsx';
 import { refreshAccounts } from '../../lib/accounts.ts';
 import { api, call } from '../../lib/api.ts';
 import { describeError } from '../../lib/api-error.ts';
@@ -9,8 +10,9 @@ import { useLanguage, useMessages } from '../../lib/language.tsx';
 import { queryClient } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { showToast } from '../../ui/toast.tsx';
-import { Ask } from '../jobs/shared/ask.tsx';
+import { Ask } from '../../ui/ask.tsx';
 import { hasBatchEnded, type Batch } from '../jobs/shared/work.ts';
+import { useMustMendFirst } from './mend-first.ts';
 import type en from './messages.en.ts';
 
 /** What can be done with a batch in its current state. */
@@ -22,6 +24,7 @@ export function BatchActions({ batch }: { readonly batch: Batch }) {
   const { id, request_counts: counts } = batch;
   const path = { batch_id: id };
   const hasEnded = hasBatchEnded(batch);
+  const mustMend = useMustMendFirst(batch);
   const remaining = counts.total - counts.completed - counts.failed;
   const cancel = async (): Promise<void> => {
     const next = await call(api.POST('/v1/batches/{batch_id}/cancel', { params: { path } }));
@@ -44,9 +47,16 @@ export function BatchActions({ batch }: { readonly batch: Batch }) {
       />
       <Download fileId={batch.partial_error_file_id} name={`${id}-errors.jsonl`} text={t('errors')} />
       {hasEnded && batch.error_file_id !== null && counts.failed > 0 && (
-        <Button kind="primary" icon="refresh" onClick={() => setAsked('retry')}>
-          {t('retry')}
-        </Button>
+        <>
+          <Button kind={mustMend ? 'secondary' : 'primary'} icon="refresh" onClick={() => setAsked('retry')}>
+            {t('retry')}
+          </Button>
+          {mustMend && (
+            <SiteLink href="/jobs?tab=batches" class="button primary medium">
+              {t('uploadMended')}
+            </SiteLink>
+          )}
+        </>
       )}
       {!hasEnded && batch.status !== 'cancelling' && (
         <Button onClick={() => setAsked('cancel')}>{t('cancel')}</Button>
@@ -70,6 +80,7 @@ export function BatchActions({ batch }: { readonly batch: Batch }) {
         onClose={close}
         run={retry}
       >
+        {mustMend && <p>{t('retryInVain')}</p>}
         <p>{t('retryText', { count: counts.failed })}</p>
         <p>{t('retryOnce')}</p>
       </Ask>

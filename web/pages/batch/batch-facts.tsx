@@ -2,23 +2,27 @@ import { useMessages } from '../../lib/language.tsx';
 import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { Fact, TimeFact } from '../jobs/shared/fact.tsx';
+import { useFileNames } from '../jobs/shared/file-names.ts';
 import { findBatchEnd, hasBatchEnded, toIso, type Batch, type BatchEndpoint } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 
 /** What else is known of a batch. */
 export function BatchFacts({ batch }: { readonly batch: Batch }) {
   const t = useMessages<typeof en>();
+  const fileName = useFileNames().get(batch.input_file_id);
+  const hasEnded = hasBatchEnded(batch);
   const times = [
     ['created', batch.created_at],
     ['started', batch.in_progress_at],
     ['ended', findBatchEnd(batch)],
-    ['expires', hasBatchEnded(batch) ? null : batch.expires_at],
+    ...(hasEnded ? [] : [['expires', batch.expires_at] as const]),
   ] as const;
   return (
     <Card title={t('details')}>
       <dl class="work-facts">
+        {fileName !== undefined && <Fact name={t('file')}>{fileName}</Fact>}
         <Fact name={t('id')}>
-          <code>{batch.id}</code> <CopyButton text={batch.id} label={t('copyId')} />
+          <code class="work-id">{batch.id}</code> <CopyButton text={batch.id} label={t('copyId')} />
         </Fact>
         <Fact name={t('kind')}>{t(batch.endpoint as BatchEndpoint)}</Fact>
         {times.map(([name, value]) => (

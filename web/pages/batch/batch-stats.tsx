@@ -23,9 +23,11 @@ export function BatchStats({ batch }: { readonly batch: Batch }) {
       <Stat label={t('estimate')} note={t('estimateNote')}>
         <BatchEstimate batch={batch} />
       </Stat>
-      <Stat label={t('reserved')} note={t('reservedNote')}>
-        <Money value={reserved} />
-      </Stat>
+      {!hasBatchEnded(batch) && (
+        <Stat label={t('reserved')} note={t('reservedNote')}>
+          <Money value={reserved} />
+        </Stat>
+      )}
       <Stat
         label={t('tokens')}
         note={t('tokensNote', {

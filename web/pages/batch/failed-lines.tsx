@@ -5,15 +5,13 @@ import { Reason } from '../../ui/reason.tsx';
 import { Table } from '../../ui/table.tsx';
 import type { Batch } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
-import { useFirstLines, type ResultLine } from './read-lines.ts';
-
-const maxShown = 50;
+import { findReason, maxShownErrors, useFirstLines, type ResultLine } from './read-lines.ts';
 
 /** Lines that failed, with their reasons. There may be many thousands: the first ones stand for the others. */
 export function FailedLines({ batch }: { readonly batch: Batch }) {
   const t = useMessages<typeof en>();
   const { failed } = batch.request_counts;
-  const query = useFirstLines(batch, batch.partial_error_file_id, failed, maxShown);
+  const query = useFirstLines(batch, batch.partial_error_file_id, failed, maxShownErrors);
   if (failed === 0 || batch.partial_error_file_id === null) return null;
   return (
     <Card title={t('failedLines', { count: failed })}>
@@ -47,7 +45,7 @@ function LineReason({ line }: { readonly line: ResultLine }) {
   const known = notRunCodes.find((one) => one === code);
   return (
     <div class="batch-reason">
-      <p>{known === undefined ? <Reason code={code} message={message} /> : t(known)}</p>
+      <div>{known === undefined ? <Reason code={code} message={message} /> : t(known)}</div>
       {known === undefined && code !== null && <code class="soft">{code}</code>}
     </div>
   );
@@ -64,9 +62,3 @@ const notRunCodes = [
   'account_banned',
   'input_lost',
 ] as const;
-
-function findReason({ response, error }: ResultLine): { code: string | null; message: string } {
-  if (error !== null) return error;
-  const body = response?.body;
-  return body !== undefined && 'error' in body ? body.error : { code: null, message: '—' };
-}

@@ -13,7 +13,7 @@ export function InputFaults({ faults }: { readonly faults: NonNullable<Batch['er
       <Notice tone="bad" title={t('faultsTitle')}>
         <p class="small">{t('faultsText')}</p>
       </Notice>
-      <FaultLines faults={faults.map(({ line, message }) => ({ line, text: message }))} />
+      <FaultLines faults={faults} />
       <div>
         <SiteLink href="/jobs?tab=batches" class="button primary">
           {t('uploadAgain')}

@@ -26,6 +26,8 @@ const messages = {
     other:
       '{count} lines run again, in a new batch and at the current prices. What succeeded is not run again.',
   },
+  uploadMended: 'Upload the corrected file',
+  retryInVain: 'These lines will fail again unless something changes: correct them in the file instead.',
   retryOnce: 'A batch can be retried once. Lines that fail again are retried from the new batch.',
   cancel: 'Cancel the batch',
   cancelTitle: 'Cancel this batch?',
@@ -47,6 +49,7 @@ const messages = {
   packedVector: 'Vector in base64',
   uploadAgain: 'Upload another file',
   details: 'Details',
+  file: 'File',
   id: 'Id',
   copyId: 'Copy the id',
   kind: 'Requests',

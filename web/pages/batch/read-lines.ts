@@ -24,6 +24,16 @@ export interface ErrorBody {
 /** How much of a result file is read: it may have 200 MB. */
 const readBytes = 128 * 1024;
 
+/** How many lines that failed are shown. There may be many thousands: the first ones stand for the others. */
+export const maxShownErrors = 50;
+
+/** Returns why a line failed. */
+export function findReason({ response, error }: ResultLine): { code: string | null; message: string } {
+  if (error !== null) return error;
+  const body = response?.body;
+  return body !== undefined && 'error' in body ? body.error : { code: null, message: '—' };
+}
+
 /** The first lines of a result file, read again while it is short and grows. */
 export function useFirstLines(batch: Batch, fileId: string | null, lines: number, maxLines: number) {
   // Of a file that grows, only what is shown changes.

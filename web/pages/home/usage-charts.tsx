@@ -1,4 +1,4 @@
-import { useCallback, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import type { DailyStat } from '../../lib/daily-stats.ts';
 import { useFormat, type Format } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
@@ -13,11 +13,6 @@ export function UsageCharts({ stats }: { readonly stats: readonly DailyStat[] })
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { times, spend, requests } = useMemo(() => sumByDay(stats), [stats]);
-  // Half a request is no tick of an axis.
-  const writeCount = useCallback(
-    (count: number) => (Number.isInteger(count) ? format.number(count) : ''),
-    [format],
-  );
   const all = {
     spend: format.money(addRoubles(spend)),
     requests: format.number(requests.reduce((sum, count) => sum + count, 0)),
@@ -30,7 +25,7 @@ export function UsageCharts({ stats }: { readonly stats: readonly DailyStat[] })
         sum={all.requests}
         times={times}
         values={requests}
-        write={writeCount}
+        write={format.number}
       />
     </div>
   );

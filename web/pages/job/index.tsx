@@ -62,9 +62,9 @@ function JobView({ job, onReload }: { readonly job: Job; readonly onReload: () =
           tone={job.status === 'failed' ? 'bad' : 'neutral'}
           title={t(job.status === 'failed' ? 'whyFailed' : 'whyCancelled')}
         >
-          <p>
+          <div>
             <Reason code={job.error.code} message={job.error.message} />
-          </p>
+          </div>
           {job.status === 'failed' && (
             <p class="soft small">{t(isWorthRetrying(job) ? 'sendAgain' : 'changeFirst')}</p>
           )}

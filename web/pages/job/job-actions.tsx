@@ -6,7 +6,7 @@ import { useMessages } from '../../lib/language.tsx';
 import { queryClient } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { showToast } from '../../ui/toast.tsx';
-import { Ask } from '../jobs/shared/ask.tsx';
+import { Ask } from '../../ui/ask.tsx';
 import { hasJobEnded, type Job } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 

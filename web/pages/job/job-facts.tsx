@@ -17,7 +17,7 @@ export function JobFacts({ job }: { readonly job: Job }) {
     <Card title={t('details')}>
       <dl class="work-facts">
         <Fact name={t('id')}>
-          <code>{job.id}</code> <CopyButton text={job.id} label={t('copyId')} />
+          <code class="work-id">{job.id}</code> <CopyButton text={job.id} label={t('copyId')} />
         </Fact>
         <Fact name={t('kind')}>{t(job.operation)}</Fact>
         <TimeFact name={t('started')} time={job.started_at} />

@@ -7,6 +7,7 @@ import { Button } from '../../ui/button.tsx';
 import { Money, Time } from '../../ui/money.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
+import { useFileNames } from './shared/file-names.ts';
 import { BatchBadge, BatchProgress } from './shared/status.tsx';
 import { hasBatchEnded, toIso, type Batch, type BatchEndpoint } from './shared/work.ts';
 
@@ -19,6 +20,7 @@ export function BatchList() {
   const t = useMessages<typeof en>();
   const [search, setSearch] = useSearchParams();
   const after = search.get('after');
+  const names = useFileNames();
   const query = useQuery({
     queryKey: ['batches', after],
     queryFn: ({ signal }) =>
@@ -41,7 +43,7 @@ export function BatchList() {
           <div class="jobs-list">
             <ul class="jobs-rows card" aria-label={t('batches')}>
               {data.map((batch) => (
-                <BatchRow key={batch.id} batch={batch} />
+                <BatchRow key={batch.id} batch={batch} fileName={names.get(batch.input_file_id) ?? null} />
               ))}
             </ul>
             <div class="jobs-older">
@@ -57,16 +59,17 @@ export function BatchList() {
   );
 }
 
-function BatchRow({ batch }: { readonly batch: Batch }) {
+function BatchRow({ batch, fileName }: { readonly batch: Batch; readonly fileName: string | null }) {
   const t = useMessages<typeof en>();
   const { id, model, endpoint, created_at: createdAt, cost } = batch;
   return (
     <li class="jobs-row batch-row">
       <div class="jobs-what">
         <SiteLink href={`/batches/${id}`} class="jobs-link">
-          {model === '' ? t(endpoint as BatchEndpoint) : model}
+          {fileName ?? (model === '' ? t(endpoint as BatchEndpoint) : model)}
         </SiteLink>
         <p class="soft small">
+          {fileName !== null && model !== '' && `${model} · `}
           {t(endpoint as BatchEndpoint)} · <Time value={toIso(createdAt)} style="ago" />
         </p>
       </div>

@@ -99,7 +99,7 @@ function JobRow({ job }: { readonly job: JobSummary }) {
         <JobProgress job={job} />
         {status === 'failed' && error !== null && (
           <p class="soft small jobs-error">
-            <Reason code={error.code} message={error.message} />
+            <Reason code={error.code} message={error.message} isBrief />
           </p>
         )}
       </div>

@@ -2,6 +2,7 @@ import type { components } from '../../generated/api.d.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Money } from '../../ui/money.tsx';
+import { Reason } from '../../ui/reason.tsx';
 import { Table } from '../../ui/table.tsx';
 import type en from './messages.en.ts';
 
@@ -23,7 +24,11 @@ export function ModelTable({ models }: { readonly models: readonly Model[] }) {
           render: ({ model, error }) => (
             <>
               {model ?? t('noModel')}
-              {error !== undefined && <p class="jobs-wrong">{error}</p>}
+              {error !== undefined && (
+                <div class="jobs-wrong">
+                  <Reason code={null} message={error} />
+                </div>
+              )}
             </>
           ),
         },

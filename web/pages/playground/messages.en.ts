@@ -15,6 +15,7 @@ const messages = {
   aboutModel: 'About this model',
   settings: 'Settings',
   byDefault: 'Default',
+  byDefaultShort: 'auto',
   defaultIs: 'Default ({choice})',
   reset: 'Reset to defaults',
   outside: 'From {min} to {max}',
@@ -40,6 +41,8 @@ const messages = {
   requestCount: { one: '{count} request', other: '{count} requests' },
   totalTokens: '{input} → {output} tokens',
   newChat: 'New chat',
+  chatCleared: 'A new chat has begun',
+  bringBack: 'Bring the old one back',
   emptyChat: 'Ask something',
   emptyChatText:
     'Write a message below. It is charged to the selected account like any request. The conversation stays in this tab only.',

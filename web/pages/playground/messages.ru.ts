@@ -16,6 +16,7 @@ const messages: TranslationOf<typeof en> = {
   aboutModel: 'О модели',
   settings: 'Настройки',
   byDefault: 'По умолчанию',
+  byDefaultShort: 'авто',
   defaultIs: 'По умолчанию ({choice})',
   reset: 'Сбросить настройки',
   outside: 'От {min} до {max}',
@@ -46,6 +47,8 @@ const messages: TranslationOf<typeof en> = {
   },
   totalTokens: '{input} → {output} токенов',
   newChat: 'Новый чат',
+  chatCleared: 'Начат новый чат',
+  bringBack: 'Вернуть прежний',
   emptyChat: 'Спросите что-нибудь',
   emptyChatText:
     'Напишите сообщение. Оно оплачивается с выбранного аккаунта, как любой запрос. Разговор хранится только в этой вкладке.',

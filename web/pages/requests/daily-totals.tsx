@@ -1,15 +1,14 @@
 import type { ApiAccount } from '../../lib/accounts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { dayBefore, statsDays, useDailyStats, type DailyStat } from '../../lib/daily-stats.ts';
-import { saveBlob } from '../../lib/download.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { addRoubles } from '../../lib/nano.ts';
-import { Button } from '../../ui/button.tsx';
 import { DateRange } from '../../ui/date-range.tsx';
 import { Money } from '../../ui/money.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
+import { CsvMenu } from './csv-menu.tsx';
 import { AccountFilter } from './filters.tsx';
 import type en from './messages.en.ts';
 import { ModelFilter } from './model-filter.tsx';
@@ -59,15 +58,13 @@ function Days({ stats }: { readonly stats: readonly DailyStat[] }) {
   const t = useMessages<typeof en>();
   const columns = useColumns();
   if (stats.length === 0) return <EmptyState title={t('noDays')}>{t('noDaysText')}</EmptyState>;
-  const save = (): void =>
-    saveBlob(new Blob([writeDaysCsv(stats)], { type: 'text/csv' }), 'requests-by-day.csv');
+  const read = (): Promise<Response> =>
+    Promise.resolve(new Response(writeDaysCsv(stats), { headers: { 'content-type': 'text/csv' } }));
   return (
     <div class="requests-log">
       <div class="requests-days-head">
         <p class="soft small">{t('daysAreUtc')}</p>
-        <Button icon="download" onClick={save}>
-          {t('csv')}
-        </Button>
+        <CsvMenu name="requests-by-day" read={read} />
       </div>
       <Table
         caption={t('viewDays')}
@@ -103,9 +100,8 @@ function Sums({
   };
   return (
     <tr>
-      <th scope="row" colSpan={2}>
-        {t('total')}
-      </th>
+      <th scope="row">{t('total')}</th>
+      <td class="minor" />
       {columns.slice(2).map((column) => (
         <td key={column.name} class={column.isMinor === true ? 'number minor' : 'number'}>
           {column.render(sums)}
@@ -128,10 +124,16 @@ function useColumns(): readonly Column<DailyStat>[] {
     {
       name: t('day'),
       isHeader: true,
-      render: ({ stat_date: day }) => <span class="requests-day">{format.day(day)}</span>,
+      render: ({ stat_date: day, model_name: model }) => (
+        <>
+          <span class="requests-day">{format.day(day)}</span>
+          <span class="requests-beside">{model}</span>
+        </>
+      ),
     },
     {
       name: t('model'),
+      isMinor: true,
       render: ({ model_name: model }) => <span class="requests-model">{model}</span>,
     },
     count(t('requests'), (stat) => stat.request_count, false),

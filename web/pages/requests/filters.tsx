@@ -82,7 +82,7 @@ function OwnPeriod() {
   const { filter, setFilter } = useRequestFilter();
   const { timeZone } = useFormat();
   return (
-    <div class="requests-period">
+    <div class="requests-period own">
       <DateRange
         value={{ since: toZoned(filter.since, timeZone), until: toZoned(filter.until, timeZone) }}
         onChange={({ since, until }) =>

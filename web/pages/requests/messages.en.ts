@@ -40,6 +40,8 @@ const messages = {
   moreThan: 'more than {requests}',
   newer: { one: '{count} new', other: '{count} new' },
   csv: 'Download CSV',
+  csvPlain: 'CSV',
+  csvExcel: 'CSV for Excel',
   tooEarly: 'Single requests are shown for 72 hours',
   tooEarlyText: 'What came before is summed up {days}.',
   toDays: 'by day and model',

@@ -69,9 +69,9 @@ function RequestView({ account, row }: { readonly account: ApiAccount; readonly 
         <div class="requests-how">
           {success ? <Badge tone="good">{t('outcome_success')}</Badge> : <FailureBadge code={code} />}
           {details !== null && (
-            <p class={success ? 'soft' : 'requests-why'}>
+            <div class={success ? 'soft' : 'requests-why'}>
               <Details row={row} />
-            </p>
+            </div>
           )}
         </div>
       </div>

@@ -89,7 +89,7 @@ function Outcome({ row }: { readonly row: RequestRow }) {
       {success ? <span class="soft">{t('outcome_success')}</span> : <FailureBadge code={code} />}
       {details !== null && (
         <span class="requests-reason" title={details}>
-          <Details row={row} />
+          <Details row={row} isBrief />
         </span>
       )}
     </div>

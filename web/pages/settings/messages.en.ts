@@ -31,6 +31,8 @@ const messages = {
   endOne: 'End the session: {device}',
   ended: 'Session ended',
   endOthers: 'End all others',
+  endOthersTitle: { one: 'End {count} other session?', other: 'End {count} other sessions?' },
+  endOthersText: 'Everywhere but here, signing in needs a new code. API keys keep working.',
   othersEnded: 'All other sessions ended',
   onlyThis: 'You are signed in here only.',
 } as const satisfies Catalog;

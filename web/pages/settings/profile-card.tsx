@@ -47,7 +47,7 @@ export function ProfileCard() {
         </div>
         <div>
           <dt>{t('lastSignIn')}</dt>
-          <dd>{typeof user?.last_login_at === 'string' && <Time value={user.last_login_at} />}</dd>
+          <dd>{typeof user?.last_login_at === 'string' ? <Time value={user.last_login_at} /> : '–'}</dd>
         </div>
       </dl>
       {error !== null && <ErrorText error={error} />}

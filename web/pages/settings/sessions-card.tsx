@@ -2,11 +2,13 @@ import desktop from '@phosphor-icons/core/assets/regular/desktop.svg?raw';
 import phone from '@phosphor-icons/core/assets/regular/device-mobile.svg?raw';
 import tablet from '@phosphor-icons/core/assets/regular/device-tablet.svg?raw';
 import { useMutation, useQuery } from '@tanstack/preact-query';
+import { useState } from 'preact/hooks';
 import type { components } from '../../generated/api.d.ts';
 import { api, call } from '../../lib/api.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { queryClient } from '../../lib/queries.ts';
+import { Ask } from '../../ui/ask.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Badge, Card } from '../../ui/card.tsx';
 import { SvgIcon } from '../../ui/icon.tsx';
@@ -27,27 +29,35 @@ export function SessionsCard() {
     queryKey: sessionsKey,
     queryFn: ({ signal }) => call(api.GET('/v1/web/auth/sessions', { signal })),
   });
-  const endOthers = useMutation({
-    mutationFn: () => call(api.POST('/v1/web/auth/logout-others')),
-    onSuccess: () => {
-      keepSessions(({ current }) => current);
-      showToast(t('othersEnded'));
-    },
-  });
-  const hasOthers = query.data?.some(({ current }) => !current) ?? false;
+  const [isAsking, setIsAsking] = useState(false);
+  const endOthers = async (): Promise<void> => {
+    await call(api.POST('/v1/web/auth/logout-others'));
+    keepSessions(({ current }) => current);
+    showToast(t('othersEnded'));
+  };
+  const others = query.data?.filter(({ current }) => !current).length ?? 0;
   return (
     <Card
       title={t('sessions')}
       actions={
-        hasOthers && (
-          <Button size="small" busy={endOthers.isPending} onClick={() => endOthers.mutate()}>
+        others > 0 && (
+          <Button size="small" onClick={() => setIsAsking(true)}>
             {t('endOthers')}
           </Button>
         )
       }
     >
       <p class="soft">{t('sessionsText')}</p>
-      {endOthers.error !== null && <ErrorText error={endOthers.error} />}
+      <Ask
+        title={t('endOthersTitle', { count: others })}
+        action={t('endOthers')}
+        kind="danger"
+        isOpen={isAsking}
+        onClose={() => setIsAsking(false)}
+        run={endOthers}
+      >
+        <p>{t('endOthersText')}</p>
+      </Ask>
       <QueryView query={query} loading={<Skeleton lines={3} height="3rem" />}>
         {(sessions) => (
           <>
@@ -56,7 +66,7 @@ export function SessionsCard() {
                 <SessionRow key={session.id} session={session} />
               ))}
             </ul>
-            {!hasOthers && <p class="soft small">{t('onlyThis')}</p>}
+            {others === 0 && <p class="soft small">{t('onlyThis')}</p>}
           </>
         )}
       </QueryView>

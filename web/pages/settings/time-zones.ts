@@ -1,5 +1,6 @@
-import type { Choice } from '../../ui/field.tsx';
 import type { Language } from '../../lib/messages.ts';
+import type { SearchedChoice } from '../../ui/combobox.tsx';
+import { findCities } from './cities.ts';
 
 /** A zone that browsers accept, but do not list. */
 const utc = 'UTC';
@@ -12,23 +13,23 @@ function nameZone(zone: string, language: Language, style: 'shortOffset' | 'long
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }
 
-const describeZone = (zone: string, language: Language): Choice<string> => ({
-  value: zone,
-  label: zone === utc ? zone : labelZone(zone, language),
-});
-
-const labelZone = (zone: string, language: Language): string =>
-  [zone.replaceAll('_', ' '), nameZone(zone, language, 'shortOffset'), nameZone(zone, language, 'long')].join(
-    ', ',
-  );
+function describeZone(zone: string, language: Language): SearchedChoice {
+  if (zone === utc) return { value: zone, label: zone };
+  const cities = findCities(zone, language);
+  const id = zone.replaceAll('_', ' ');
+  const offset = nameZone(zone, language, 'shortOffset');
+  const long = nameZone(zone, language, 'long');
+  if (cities === null) return { value: zone, label: [id, offset, long].join(', ') };
+  return { value: zone, label: `${cities.main}, ${offset}, ${id}`, terms: [...cities.names, long] };
+}
 
 /**
- * Returns all time zones that the browser knows. Their names in the language make them searchable: `Europe/Moscow,
- * GMT+3, Moscow Standard Time`. The page stays responsive meanwhile.
+ * Returns all time zones that the browser knows. Their names in the language and their cities make them searchable:
+ * `Moscow, GMT+3, Europe/Moscow`. The page stays responsive meanwhile.
  */
-export async function listZones(language: Language, signal: AbortSignal): Promise<readonly Choice<string>[]> {
+export async function listZones(language: Language, signal: AbortSignal): Promise<readonly SearchedChoice[]> {
   const zones = [utc, ...Intl.supportedValuesOf('timeZone')];
-  const choices: Choice<string>[] = [];
+  const choices: SearchedChoice[] = [];
   for (let from = 0; from < zones.length; from += chunkSize) {
     choices.push(...zones.slice(from, from + chunkSize).map((zone) => describeZone(zone, language)));
     await new Promise((resolve) => setTimeout(resolve));
@@ -39,8 +40,8 @@ export async function listZones(language: Language, signal: AbortSignal): Promis
 
 /** Adds the zone that is chosen if browsers do not list it. */
 export const withZone = (
-  choices: readonly Choice<string>[],
+  choices: readonly SearchedChoice[],
   zone: string,
   language: Language,
-): readonly Choice<string>[] =>
+): readonly SearchedChoice[] =>
   choices.some(({ value }) => value === zone) ? choices : [describeZone(zone, language), ...choices];

@@ -5,7 +5,7 @@ const messages = {
   titleWithSignup: 'Sign in or sign up',
   intro: 'We email you a code. There is no password to remember.',
   introWithSignup:
-    'We email you a code. There is no password, and if you are new, your account is created with it.',
+    'We email you a code. There is no password, and if you are new, your profile is created with it.',
   sessionEnded: 'Your session has ended. Sign in to continue where you were.',
   email: 'Email address',
   emailMissing: 'Enter your email address.',
@@ -38,7 +38,7 @@ const messages = {
   spam: 'Nothing there? Look in the spam folder, or send another code.',
   rememberMe: 'Keep me signed in on this device for 30 days',
   endOthers: 'Sign out everywhere else',
-  endOthersHint: 'Choose this if somebody else may be using your account.',
+  endOthersHint: 'Choose this if somebody else may have signed in as you.',
   submit: 'Sign in',
   resend: 'Send another code',
   resent: 'A new code is on its way.',

@@ -36,7 +36,6 @@ const texts = {
   created: 'Created',
   started: 'Started',
   ended: 'Ended',
-  keep: 'Go back',
   faultsTitle: 'This file cannot run',
   faultsText: 'Nothing was charged. Correct these lines and upload the file again.',
   wholeFile: 'File',

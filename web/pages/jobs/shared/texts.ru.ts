@@ -46,7 +46,6 @@ const texts: TranslationOf<typeof en> = {
   created: 'Создано',
   started: 'Начато',
   ended: 'Завершено',
-  keep: 'Назад',
   faultsTitle: 'Этот файл нельзя выполнить',
   faultsText: 'Ничего не списано. Исправьте эти строки и загрузите файл ещё раз.',
   wholeFile: 'Файл',

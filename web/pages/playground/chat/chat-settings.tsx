@@ -73,7 +73,7 @@ export function ChatSettings({
             min={min}
             max={max}
             step={step}
-            placeholder={t('byDefault')}
+            placeholder={t('byDefaultShort')}
             value={options[name]}
             error={findFault(options[name], min, max) ? t('outside', { min, max: max ?? '…' }) : null}
             onInput={({ currentTarget: { value } }) => setOption({ [name]: value })}

@@ -88,7 +88,7 @@ export const openChatStore = (owner: string) =>
   });
 
 /** A reload ends what was running. */
-const endTurn = (turn: Turn): Turn =>
+export const endTurn = (turn: Turn): Turn =>
   turn.answer.status === 'running'
     ? { ...turn, answer: { ...turn.answer, status: 'stopped', position: null } }
     : turn;

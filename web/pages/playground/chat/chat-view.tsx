@@ -3,6 +3,7 @@ import { useMessages } from '../../../lib/language.tsx';
 import { useStore } from '../../../lib/store.ts';
 import { Button } from '../../../ui/button.tsx';
 import { EmptyState } from '../../../ui/states.tsx';
+import { offerUndo } from '../../../ui/toast.tsx';
 import type { ModeProps } from '../index.tsx';
 import type en from '../messages.en.ts';
 import { ShowCode } from '../shared/code-dialog.tsx';
@@ -22,6 +23,15 @@ export function ChatView({ owner, models, model, onChooseModel }: ModeProps) {
   const state = useStore(chat.store);
   const [areSettingsOpen, setAreSettingsOpen] = useState(false);
   const list = useRef<HTMLDivElement>(null);
+  const takeBackOffer = useRef<(() => void) | null>(null);
+  const hasTurns = state.turns.length > 0;
+  useEffect(() => {
+    // A conversation that has begun is not replaced by the old one.
+    if (hasTurns) takeBackOffer.current?.();
+  }, [hasTurns]);
+  const startAnew = (): void => {
+    takeBackOffer.current = offerUndo(t('chatCleared'), t('bringBack'), chat.clear());
+  };
   useFollowedEnd(list, state);
   const readRequest = () => ({
     kind: 'chat' as const,
@@ -34,13 +44,13 @@ export function ChatView({ owner, models, model, onChooseModel }: ModeProps) {
           <UsageTotal label={t('conversationCost')} sum={sumChat(state)} />
           <div class="chat-head-actions">
             <ShowCode read={readRequest} />
-            <Button kind="quiet" icon="plus" disabled={state.turns.length === 0} onClick={() => chat.clear()}>
+            <Button kind="quiet" icon="plus" disabled={!hasTurns} onClick={startAnew}>
               {t('newChat')}
             </Button>
           </div>
         </header>
         <div class="chat-turns" ref={list} tabIndex={0} role="region" aria-label={t('messages')}>
-          {state.turns.length === 0 ? (
+          {!hasTurns ? (
             <EmptyState title={t('emptyChat')}>{t('emptyChatText')}</EmptyState>
           ) : (
             state.turns.map((turn) => (

@@ -7,7 +7,7 @@ import { readFailure } from '../shared/failure.ts';
 import { findUsage } from '../shared/find-usage.ts';
 import { addUsage, noUsage } from '../shared/usage.ts';
 import { createChatRequest } from './chat-request.ts';
-import { openChatStore, type Answer, type ChatState, type Turn } from './chat-state.ts';
+import { endTurn, openChatStore, type Answer, type ChatState, type Turn } from './chat-state.ts';
 import { streamChat, type ChatListener } from './stream-chat.ts';
 
 /** How often a running answer is shown anew (ms). Long texts take longer to show, and are shown less often. */
@@ -57,10 +57,20 @@ export class Chat {
     this.#run(model, [...turns.slice(0, index), { ...turns[index]!, text, answer: begin(model) }]);
   }
 
-  /** Begins a new conversation, with the same instructions and options. */
-  clear(): void {
+  /**
+   * Begins a new conversation, with the same instructions and options.
+   * @returns a function that brings the old one back, unless the new one has begun
+   */
+  clear(): () => void {
+    const { turns, spentBefore, hasLostPictures } = this.store.get();
     this.stop();
     this.change({ turns: [], spentBefore: noUsage, hasLostPictures: false });
+    return () => {
+      if (this.store.get().turns.length > 0) return;
+      const restored = turns.map(endTurn);
+      this.change({ turns: restored, spentBefore, hasLostPictures });
+      for (const turn of restored) this.#lookUpCost(turn);
+    };
   }
 
   /** Ends the request. What came is kept, and charged. */

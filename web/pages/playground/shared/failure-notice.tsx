@@ -23,7 +23,7 @@ export function FailureNotice({
   return (
     <div role="alert">
       <Notice tone="bad" title={t('failed')}>
-        <p>{text.ru === text.en ? <Reason code={code} message={text.en} /> : text[language]}</p>
+        <div>{text.ru === text.en ? <Reason code={code} message={text.en} /> : text[language]}</div>
         {code === 'insufficient_balance' && (
           <p>
             <SiteLink href="/keys">{t('topUp')}</SiteLink>

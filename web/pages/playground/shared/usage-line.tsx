@@ -4,7 +4,7 @@ import { Money } from '../../../ui/money.tsx';
 import type en from '../messages.en.ts';
 import { toRoubles, type Usage, type UsageSum } from './usage.ts';
 
-/** Tokens, time and cost of a request. @param children more parts, before these */
+/** Tokens, time and cost of a request, each a fact of the list around it. */
 export function UsageLine({ usage }: { readonly usage: Usage }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
@@ -15,10 +15,14 @@ export function UsageLine({ usage }: { readonly usage: Usage }) {
     seconds !== null && format.seconds(seconds),
   ].filter((part) => part !== false);
   return (
-    <span class="playground-usage number">
-      {parts.map((part) => `${part} · `).join('')}
-      {isFree ? t('wasFree') : <Money value={toRoubles(costNano)} />}
-    </span>
+    <>
+      {parts.map((part) => (
+        <span key={part} class="number">
+          {part}
+        </span>
+      ))}
+      <span class="number">{isFree ? t('wasFree') : <Money value={toRoubles(costNano)} />}</span>
+    </>
   );
 }
 

@@ -1,10 +1,9 @@
 import { useMutation } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
-import { useMessages } from '../../../lib/language.tsx';
-import { Button } from '../../../ui/button.tsx';
-import { Dialog, DialogActions } from '../../../ui/dialog.tsx';
-import { ErrorText } from '../../../ui/states.tsx';
-import type texts from './texts.en.ts';
+import { useCommon } from '../lib/language.tsx';
+import { Button } from './button.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { ErrorText } from './states.tsx';
 
 /** Says what an action will do, and asks whether to do it. */
 export function Ask({
@@ -26,16 +25,16 @@ export function Ask({
   readonly run: () => Promise<unknown>;
   readonly children: ComponentChildren;
 }) {
-  const t = useMessages<typeof texts>();
+  const common = useCommon();
   const mutation = useMutation({ mutationFn: run, onSuccess: onClose });
   return (
     <Dialog title={title} isOpen={isOpen} onClose={onClose} size="small">
-      <div class="work-ask">
+      <div class="ask">
         {children}
         <ErrorText error={mutation.error} />
       </div>
       <DialogActions>
-        <Button onClick={onClose}>{t('keep')}</Button>
+        <Button onClick={onClose}>{common('goBack')}</Button>
         <Button kind={kind} busy={mutation.isPending} onClick={() => mutation.mutate()}>
           {action}
         </Button>

@@ -1,0 +1,45 @@
+import Type from 'typebox';
+import { foundKinds } from '../../../shared/admin/find-anything.ts';
+import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { defineOperation } from '../../../shared/contract/operation.ts';
+
+const AdminFound = Type.Object(
+  {
+    kind: StringEnum(foundKinds),
+    id: Type.String(),
+    account: Nullable(
+      Type.String({ description: 'The id of the account that it belongs to; of a code, that redeemed it.' }),
+    ),
+    label: Nullable(
+      Type.String({
+        description:
+          'What people call it: the name or address of an account, the address of a user, the model of a request, the end and status of a code.',
+      }),
+    ),
+  },
+  { title: 'AdminFound' },
+);
+
+const account = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';
+const request = '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2';
+
+export const findAnything = defineOperation({
+  operationId: 'findAnything',
+  tag: 'Admin',
+  summary: 'Find what a customer names',
+  description:
+    'An account by its id, its API key, its number in the account area, or the beginning of a word of its name, address or note; ' +
+    'a user by id or address; a request, job or batch by id; a refill code by itself. At most ten accounts. A key or a code in the ' +
+    'body is in no log.',
+  method: 'post',
+  path: '/admin/find',
+  auth: 'admin',
+  adminScope: 'read',
+  body: Type.Object({ text: Type.String({ minLength: 1, maxLength: 200 }) }),
+  response: Type.Object({ data: Type.Array(AdminFound) }),
+  errors: [],
+  example: {
+    body: { text: request },
+    response: { data: [{ kind: 'request', id: request, account, label: 'gpt-4o-mini' }] },
+  },
+});

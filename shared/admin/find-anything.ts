@@ -1,0 +1,103 @@
+import { hashSecret, isApiKey } from '../accounts/credentials.ts';
+import { RequestListStore } from '../ledger/request-list-store.ts';
+import type { AdminDeps } from './admin-deps.ts';
+import { findBatchOwner } from './batches.ts';
+import { describeCode } from './codes.ts';
+import { findJobOwner } from './jobs.ts';
+import type { OwnedId } from './list-place.ts';
+import { searchAccounts } from './search-accounts.ts';
+import { findUser } from './users.ts';
+
+export const foundKinds = ['account', 'user', 'request', 'job', 'batch', 'code'] as const;
+
+/** Something that a customer may name. */
+export interface Found {
+  readonly kind: (typeof foundKinds)[number];
+  readonly id: string;
+  /** Whose it is; of a code, who redeemed it. */
+  readonly account: string | null;
+  /** What people call it: a name, an address, or the status of a code. */
+  readonly label: string | null;
+}
+
+type Deps = Pick<AdminDeps, 'accounts' | 'web' | 'redis' | 'codes' | 'ledger'>;
+
+/** Ids of accounts, requests, jobs and users. */
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** The number under which a user sees an account. */
+const linkNumber = /^\d{1,10}$/;
+const maxAccounts = 10;
+
+/**
+ * Finds whatever a customer names: an id of anything, an API key, a refill code, an address or a word of an account's name
+ * or note. Asks each place at most once.
+ */
+export async function findAnything(deps: Deps, text: string): Promise<Found[]> {
+  const wanted = text.trim();
+  if (isApiKey(wanted)) return await findByKey(deps, wanted);
+  const id = wanted.toLowerCase();
+  const found = await Promise.all([
+    uuid.test(id) ? findById(deps, id) : [],
+    linkNumber.test(wanted) ? findByLink(deps, Number(wanted)) : [],
+    findUser(deps, wanted).then((user) =>
+      user === null ? [] : [{ kind: 'user' as const, id: user._id, account: null, label: user.email }],
+    ),
+    findBatchOwner(deps, id).then((owner) => toFound('batch', owner)),
+    findCode(deps, wanted),
+    findAccounts(deps, wanted),
+  ]);
+  return found.flat();
+}
+
+const toFound = (kind: 'job' | 'batch', owner: OwnedId | null): Found[] =>
+  owner === null ? [] : [{ kind, id: owner.id, account: owner.accountId, label: null }];
+
+async function findByKey({ accounts }: Deps, key: string): Promise<Found[]> {
+  const id = await accounts.findIdByKeyHash(hashSecret(key));
+  return id === null ? [] : await describeAccount({ accounts }, id);
+}
+
+async function describeAccount({ accounts }: Pick<Deps, 'accounts'>, id: string): Promise<Found[]> {
+  const account = await accounts.findById(id);
+  return account === null ? [] : [ofAccount(account)];
+}
+
+type AccountDocument = Awaited<ReturnType<typeof searchAccounts>>['rows'][number];
+
+const ofAccount = ({ _id, name, email }: AccountDocument): Found => ({
+  kind: 'account',
+  id: _id,
+  account: _id,
+  label: name ?? email ?? null,
+});
+
+async function findById(deps: Deps, id: string): Promise<Found[]> {
+  const [request, job] = await Promise.all([
+    new RequestListStore(deps.ledger).find(id),
+    findJobOwner(deps, id).then((owner) => toFound('job', owner)),
+  ]);
+  const accountId = request?.row?.accountId ?? request?.entry?.accountId;
+  return [
+    ...(accountId === undefined
+      ? []
+      : [{ kind: 'request' as const, id, account: accountId, label: request?.row?.model ?? null }]),
+    ...job,
+  ];
+}
+
+async function findByLink({ accounts, web }: Deps, link: number): Promise<Found[]> {
+  const found = await web.links.findById(link);
+  return found === null ? [] : await describeAccount({ accounts }, found.accountId);
+}
+
+async function findCode({ codes }: Deps, text: string): Promise<Found[]> {
+  const code = await codes.find(text);
+  if (code === null) return [];
+  const { code: hint, status, redeemed_by: account } = describeCode(code);
+  return [{ kind: 'code', id: code._id, account, label: `${hint} (${status})` }];
+}
+
+async function findAccounts(deps: Deps, text: string): Promise<Found[]> {
+  const { rows } = await searchAccounts(deps, text, { limit: maxAccounts, after: null });
+  return rows.map(ofAccount);
+}

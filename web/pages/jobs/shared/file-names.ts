@@ -1,0 +1,24 @@
+import { useQuery } from '@tanstack/preact-query';
+import { api, call } from '../../../lib/api.ts';
+
+/** Names of older files are not looked up. */
+const maxFiles = 200;
+
+/** Returns the names of the newest input files by their ids: those of others, and until they are known, are missing. */
+export function useFileNames(): ReadonlyMap<string, string> {
+  const { data } = useQuery({
+    queryKey: ['file-names'],
+    queryFn: ({ signal }) =>
+      call(api.GET('/v1/files', { params: { query: { purpose: 'batch', limit: maxFiles } }, signal })),
+    select: readNames,
+  });
+  return data ?? none;
+}
+
+const none: ReadonlyMap<string, string> = new Map();
+
+const readNames = ({
+  data,
+}: {
+  readonly data: readonly { readonly id: string; readonly filename: string }[];
+}): ReadonlyMap<string, string> => new Map(data.map(({ id, filename }) => [id, filename]));
