@@ -101,7 +101,13 @@ withBrowser('a ban ends the sessions of a user; an account is unlinked; both can
   await webStoresOf(stack).links.create({ userId: user._id, accountId: id, label: 'Shop' });
   await startConsole(web, stack);
   await web.open('/admin/users');
-  await page.getByRole('link', { name: 'anna@example.com' }).click();
+  await page.getByRole('link', { name: 'anna@example.com' }).waitFor();
+  const find = page.getByRole('searchbox', { name: 'Find a user' });
+  await find.fill('nobody@example.com');
+  await find.press('Enter');
+  await page.getByText('Nobody has this address or id').waitFor();
+  await find.fill('Anna@example.com');
+  await find.press('Enter');
   const details = page.getByRole('dialog', { name: 'anna@example.com', exact: true });
   await details.getByRole('link', { name: 'Shop' }).waitFor();
   t.deepEqual(await findAxeProblems(web), []);
@@ -144,7 +150,7 @@ withBrowser(
     const web = await useWebPage(t, browser, stack, { size: 'phone' });
     const { page } = web;
     await startConsole(web, stack, await createToken(stack, 'reader', 'read'));
-  const check = async (path: string, shown: string): Promise<void> => {
+    const check = async (path: string, shown: string): Promise<void> => {
       await web.open(path);
       await page.getByText(shown).first().waitFor();
       const width = await page.evaluate('document.documentElement.scrollWidth');

@@ -25,11 +25,7 @@ export function BatchCard({ batch, onLeave }: { readonly batch: string; readonly
       </div>
       <div class="admin-codes-actions">
         <Button onClick={onLeave}>{t('allBatches')}</Button>
-        {mayRevoke && (
-          <Button kind="danger" onClick={() => setIsRevoking(true)}>
-            {t('revokeAll')}
-          </Button>
-        )}
+        {mayRevoke && <Button onClick={() => setIsRevoking(true)}>{t('revokeAll')}</Button>}
       </div>
       {isRevoking && <RevokeBatch batch={batch} onClose={() => setIsRevoking(false)} />}
     </section>

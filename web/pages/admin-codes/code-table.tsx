@@ -48,7 +48,11 @@ function useColumns(isOneBatch: boolean, onRevoke: (code: Code) => void): readon
     {
       name: t('code'),
       isHeader: true,
-      render: ({ id, code }) => <code title={id}>{code}</code>,
+      render: ({ id, code }) => (
+        <code class="admin-codes-code" title={id}>
+          {code}
+        </code>
+      ),
     },
     {
       name: t('value'),
@@ -56,9 +60,10 @@ function useColumns(isOneBatch: boolean, onRevoke: (code: Code) => void): readon
     },
     { name: t('state'), render: ({ status }) => <Badge tone={tones[status]}>{t(`state_${status}`)}</Badge> },
     { name: t('redeemedBy'), render: (code) => <Redemption code={code} /> },
-    { name: t('created'), render: ({ created_at: time }) => <Time value={time} /> },
+    { name: t('created'), isMinor: true, render: ({ created_at: time }) => <Time value={time} /> },
     {
       name: t('expires'),
+      isMinor: true,
       render: ({ expires_at: time }) =>
         time === null ? <span class="soft">{t('never')}</span> : <Time value={time} />,
     },

@@ -1,7 +1,7 @@
 import './admin-codes.css';
 import { useState } from 'preact/hooks';
 import { adminApi, call } from '../../admin/api.ts';
-import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
+import { CursorListView, useCursorList, type CursorList } from '../../admin/cursor-list.tsx';
 import { useMay } from '../../admin/session.ts';
 import { useConsole } from '../../admin/texts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
@@ -10,7 +10,7 @@ import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { BatchCard } from './batch-card.tsx';
-import { CodeTable } from './code-table.tsx';
+import { CodeTable, type Code } from './code-table.tsx';
 import { CreateDialog } from './create-dialog.tsx';
 import type en from './messages.en.ts';
 
@@ -24,9 +24,10 @@ export default function AdminCodesPage() {
   const [filters, change] = useAddressFilters();
   const [isCreating, setIsCreating] = useState(false);
   const mayCreate = useMay('billing');
+  const shared = useConsole();
   const state = readState(filters.get('status'));
   const batch = filters.get('batch');
-  const list = <CodeList key={`${state} ${batch}`} state={state} batch={batch} />;
+  const list = useCodes(state, batch);
   return (
     <div class="page">
       <div class="page-head">
@@ -34,11 +35,16 @@ export default function AdminCodesPage() {
           <h1>{t('title')}</h1>
           <p>{t('intro')}</p>
         </div>
-        {mayCreate && (
-          <Button kind="primary" icon="plus" onClick={() => setIsCreating(true)}>
-            {t('create')}
+        <div class="admin-codes-actions">
+          <Button icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
+            {shared('refresh')}
           </Button>
-        )}
+          {mayCreate && (
+            <Button kind="primary" icon="plus" onClick={() => setIsCreating(true)}>
+              {t('create')}
+            </Button>
+          )}
+        </div>
       </div>
       {batch !== null && <BatchCard key={batch} batch={batch} onLeave={() => change({ batch: null })} />}
       <Tabs
@@ -48,7 +54,7 @@ export default function AdminCodesPage() {
         list={(['all', ...states] as const).map((value) => ({
           value,
           label: t(`list_${value}`),
-          content: list,
+          content: <CodeList list={list} state={state} batch={batch} />,
         }))}
       />
       {isCreating && (
@@ -61,10 +67,8 @@ export default function AdminCodesPage() {
   );
 }
 
-function CodeList({ state, batch }: { readonly state: State | null; readonly batch: string | null }) {
-  const t = useMessages<typeof en>();
-  const shared = useConsole();
-  const list = useCursorList(['codes', state, batch], (after, signal) =>
+function useCodes(state: State | null, batch: string | null) {
+  return useCursorList(['codes', state, batch], (after, signal) =>
     call(
       adminApi.GET('/v1/admin/codes', {
         params: {
@@ -79,20 +83,21 @@ function CodeList({ state, batch }: { readonly state: State | null; readonly bat
       }),
     ),
   );
+}
+
+function CodeList({
+  list,
+  state,
+  batch,
+}: {
+  readonly list: CursorList<Code>;
+  readonly state: State | null;
+  readonly batch: string | null;
+}) {
+  const t = useMessages<typeof en>();
   const isFiltered = state !== null || batch !== null;
   return (
     <section class="card" aria-busy={list.isFetching}>
-      <div class="admin-codes-refresh">
-        <Button
-          kind="quiet"
-          size="small"
-          icon="refresh"
-          busy={list.isFetching}
-          onClick={() => list.refetch()}
-        >
-          {shared('refresh')}
-        </Button>
-      </div>
       <CursorListView
         list={list}
         empty={

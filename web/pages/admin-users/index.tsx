@@ -1,10 +1,12 @@
 import './admin-users.css';
+import { useMutation } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import { adminApi, call } from '../../admin/api.ts';
 import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
 import { useConsole } from '../../admin/texts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
-import { useMessages } from '../../lib/language.tsx';
+import { describeError } from '../../lib/api-error.ts';
+import { useLanguage, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -36,7 +38,7 @@ export default function AdminUsersPage() {
           {shared('refresh')}
         </Button>
       </div>
-      <FindForm onFind={(text) => change({ user: text })} />
+      <FindForm onFind={(id) => change({ user: id })} />
       <section class="card" aria-busy={list.isFetching}>
         <CursorListView list={list} empty={<EmptyState title={t('none')}>{t('noneText')}</EmptyState>}>
           {(rows) => <UserTable rows={rows} />}
@@ -49,35 +51,42 @@ export default function AdminUsersPage() {
   );
 }
 
-/** Finds one user. The API finds whole addresses and ids alone. */
-function FindForm({ onFind }: { readonly onFind: (text: string) => void }) {
+/** Finds one user, as the finder of the console does. */
+function FindForm({ onFind }: { readonly onFind: (id: string) => void }) {
   const t = useMessages<typeof en>();
+  const language = useLanguage();
   const [text, setText] = useState('');
-  const [isWrong, setIsWrong] = useState(false);
+  const search = useMutation({
+    mutationFn: async (wanted: string) => {
+      const { data } = await call(adminApi.POST('/v1/admin/find', { body: { text: wanted } }));
+      return data.find(({ kind }) => kind === 'user')?.id ?? null;
+    },
+    onSuccess: (id) => {
+      if (id !== null) onFind(id);
+    },
+  });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const typed = text.trim();
-    const isWhole = /^[^\s@]+@[^\s@]+$|^[\w-]{8,64}$/.test(typed);
-    setIsWrong(!isWhole);
-    if (isWhole) onFind(typed);
+    if (text.trim() !== '' && !search.isPending) search.mutate(text.trim());
   };
+  const error = search.error === null ? null : describeError(search.error, language);
   return (
     <form class="admin-users-find" onSubmit={submit} noValidate role="search">
       <Field
         label={t('find')}
         hint={t('findHint')}
         type="search"
-        maxLength={254}
+        maxLength={200}
         autoComplete="off"
         spellcheck={false}
         value={text}
-        error={isWrong ? t('findWrong') : null}
+        error={search.data === null ? t('notFound') : error}
         onInput={(event) => {
-          setIsWrong(false);
+          search.reset();
           setText(event.currentTarget.value);
         }}
       />
-      <Button type="submit" icon="search">
+      <Button type="submit" icon="search" busy={search.isPending}>
         {t('show')}
       </Button>
     </form>

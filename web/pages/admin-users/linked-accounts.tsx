@@ -55,6 +55,7 @@ function useColumns(onUnlink: (account: Account) => void): readonly Column<Accou
     {
       name: t('freeRequests'),
       isNumber: true,
+      isMinor: true,
       render: ({ free_requests: count }) => format.number(count),
     },
     ...(mayUnlink

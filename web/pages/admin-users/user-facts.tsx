@@ -32,16 +32,13 @@ export function UserFacts({ user }: { readonly user: User }) {
     [t('timeZone'), `${user.timezone}, ${t('localTime', { time: writeTime(user.timezone, format.time) })}`],
     [t('language'), user.language],
     [t('grant'), <Grant key="grant" grant={user.grant} />],
-    [
-      t('id'),
-      <span key="id" class="admin-users-id">
-        <code>{user.id}</code>
-        <CopyButton text={user.id} label={t('copyId')} />
-      </span>,
-    ],
   ];
   return (
     <>
+      <p class="admin-users-id">
+        <code>{user.id}</code>
+        <CopyButton text={user.id} label={t('copyId')} />
+      </p>
       {user.banned && (
         <Notice tone="bad" title={t('bannedTitle')}>
           <p>{user.ban_reason ?? t('noReason')}</p>
