@@ -77,7 +77,9 @@ function useColumns(isOneBatch: boolean, onRevoke: (code: Code) => void): readon
                 <span class="soft">–</span>
               ) : (
                 <SiteLink href={`/admin/codes?batch=${encodeURIComponent(batch)}`} class="id-link">
-                  <code title={batch}>{shortId(batch)}</code>
+                  <code class="admin-codes-code" title={batch}>
+                    {shortId(batch)}
+                  </code>
                 </SiteLink>
               ),
           },

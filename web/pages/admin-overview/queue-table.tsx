@@ -24,7 +24,18 @@ export function QueueTable({ queues }: { readonly queues: Queues }) {
         {
           name: t('queue'),
           isHeader: true,
-          render: ({ name }) => <SiteLink href={workHref}>{t(`queue_${name}`)}</SiteLink>,
+          render: ({ name, workers }) => (
+            <>
+              <SiteLink href={workHref}>{t(`queue_${name}`)}</SiteLink>
+              <span class="admin-overview-note">
+                {workers === 0 ? (
+                  <Badge tone="bad">{t('noWorkers')}</Badge>
+                ) : (
+                  t('workersOf', { count: workers })
+                )}
+              </span>
+            </>
+          ),
         },
         {
           name: t('waiting'),
@@ -53,12 +64,6 @@ export function QueueTable({ queues }: { readonly queues: Queues }) {
           isNumber: true,
           isMinor: true,
           render: ({ running }) => format.number(running),
-        },
-        {
-          name: t('workers'),
-          isNumber: true,
-          render: ({ workers }) =>
-            workers === 0 ? <Badge tone="bad">{t('noWorkers')}</Badge> : format.number(workers),
         },
       ]}
     />

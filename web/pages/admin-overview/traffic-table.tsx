@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat, type Format } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { Money } from '../../ui/money.tsx';
 import { failuresHref } from './hrefs.ts';
 import type en from './messages.en.ts';
 import type { Overview } from './use-overview.ts';
@@ -81,15 +80,15 @@ function useFigures(): readonly Figure[] {
     },
     {
       name: t('spend'),
-      value: ({ all }) => <Money value={all.cost} />,
+      value: ({ all }) => <Sum value={all.cost} />,
       note: ({ all }) =>
         all.vendor_cost === null
           ? t('noVendorCost')
-          : t.nodes('vendorCost', { sum: <Money value={all.vendor_cost} /> }),
+          : t.nodes('vendorCost', { sum: <Sum value={all.vendor_cost} /> }),
     },
     {
       name: t('margin'),
-      value: ({ all }) => (all.margin === null ? none : <Money value={all.margin} />),
+      value: ({ all }) => (all.margin === null ? none : <Sum value={all.margin} />),
       note: ({ all }) =>
         all.margin === null || all.vendor_cost === null
           ? none
@@ -97,6 +96,19 @@ function useFigures(): readonly Figure[] {
       isBad: ({ all }) => (all.margin ?? 0) < 0,
     },
   ];
+}
+
+/** From this sum on, kopecks do not matter at a glance. */
+const wholeFrom = 1_000;
+
+/** A sum to read from afar; all digits on hover. */
+function Sum({ value }: { readonly value: number }) {
+  const format = useFormat();
+  return (
+    <span class="money" title={format.exactMoney(value)}>
+      {Math.abs(value) < wholeFrom ? format.money(value) : format.price(Math.round(value))}
+    </span>
+  );
 }
 
 /** The margin as a share of what those requests brought. */

@@ -50,7 +50,11 @@ function useColumns(onUnlink: (account: Account) => void): readonly Column<Accou
         </span>
       ),
     },
-    { name: t('key'), isMinor: true, render: ({ key }) => (key === null ? '–' : <code>{key}</code>) },
+    {
+      name: t('key'),
+      isMinor: true,
+      render: ({ key }) => (key === null ? '–' : <code class="admin-users-key">{key}</code>),
+    },
     { name: t('balance'), isNumber: true, render: ({ balance }) => <Money value={balance} /> },
     {
       name: t('freeRequests'),

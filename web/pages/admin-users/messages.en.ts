@@ -29,7 +29,7 @@ const messages = {
   noReason: 'No reason was given.',
 
   grant: 'Sign-up grant',
-  grantUndecided: 'No account created yet',
+  grantUndecided: 'None so far',
   grantNothing: 'Nothing was offered',
   requests: { one: '{count} free request', other: '{count} free requests' },
   refused_network_limit: 'None: too many from the same network',

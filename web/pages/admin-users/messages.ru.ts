@@ -30,7 +30,7 @@ const messages: TranslationOf<typeof en> = {
   noReason: 'Причина не указана.',
 
   grant: 'Подарок за регистрацию',
-  grantUndecided: 'Аккаунт ещё не создан',
+  grantUndecided: 'Пока не было',
   grantNothing: 'Ничего не предлагалось',
   requests: {
     one: '{count} бесплатный запрос',
