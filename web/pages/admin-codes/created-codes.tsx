@@ -37,9 +37,12 @@ export function CreatedCodes({
   const [isTaken, setIsTaken] = useState(created.codes === null);
   const [isWarned, setIsWarned] = useState(false);
   useLeaveGuard(isTaken ? null : t('notTaken'));
-  const close = (): void => {
-    if (isTaken || isWarned) onClose();
+  /** Returns false if it has asked first. */
+  const close = (): boolean => {
+    const mayClose = isTaken || isWarned;
+    if (mayClose) onClose();
     else setIsWarned(true);
+    return mayClose;
   };
   const { ids, asked, batch } = created;
   const count = ids.length;
@@ -68,8 +71,7 @@ export function CreatedCodes({
         <Button
           kind="quiet"
           onClick={() => {
-            onShowBatch(batch);
-            close();
+            if (close()) onShowBatch(batch);
           }}
         >
           {t('showBatch')}
