@@ -97,6 +97,7 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'streamJobOutput',
   'getAdminSession',
   'getAccount',
+  'listAccountRefills',
   'updateAccount',
   'creditAccount',
   'banAccount',

@@ -53,7 +53,7 @@ test('a request is found by its id, with its account, upstream and attempts; a b
   t.true(body.queued_ms! >= 0 && body.queued_ms! <= body.total_time! * 1_000);
   const { rates, quantities } = body;
   const sum = Object.entries(rates!).reduce(
-    (total, [unit, rate]) => total + rate * quantities![unit as keyof typeof quantities]!,
+    (total, [unit, rate]) => total + rate * quantities![unit as keyof typeof quantities],
     0,
   );
   t.is(Number((sum / 1_000_000).toFixed(9)), body.cost);

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { runRefill } from '../../../../shared/accounts/refill-script.ts';
-import { HistoryStore } from '../../../../api/endpoints/users/history-store.ts';
-import { createRefillEvent } from '../../../../shared/ledger/usage-event.ts';
-import { redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
-import { openLedgerServices } from '../../../support/ledger-services.ts';
-import { interruptScripts } from '../../../support/interrupt-scripts.ts';
+import { runRefill } from '../../../shared/accounts/refill-script.ts';
+import { RefillListStore } from '../../../shared/ledger/refill-list-store.ts';
+import { createRefillEvent } from '../../../shared/ledger/usage-event.ts';
+import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
+import { openLedgerServices } from '../../support/ledger-services.ts';
+import { interruptScripts } from '../../support/interrupt-scripts.ts';
 
 test('a refill that moves to MongoDB between the two reads is in the log exactly once', async (t) => {
   const services = await openLedgerServices();
@@ -22,7 +22,7 @@ test('a refill that moves to MongoDB between the two reads is in the log exactly
   for (const count of [1, 2, 3]) {
     // Between the two reads, the ledger reader moves one, two and then three entries to MongoDB.
     const redis = interruptScripts(services.redis, () => services.moveSome(shardOf(id), count));
-    const { totalCount, rows } = await new HistoryStore(services.ledger, redis).readRefillLog(account, 1, 20);
+    const { totalCount, rows } = await new RefillListStore(services.ledger, redis).readPage(account, 1, 20);
     t.is(totalCount, 3);
     t.deepEqual(
       rows.map((row) => row.code),
@@ -43,7 +43,7 @@ test('a refill that is in neither store is searched for only once', async (t) =>
     scripts += 1;
   });
   // The account counts one refill too many, as if Redis had lost a refill and reused its ordinal.
-  const { totalCount, rows } = await new HistoryStore(services.ledger, redis).readRefillLog(
+  const { totalCount, rows } = await new RefillListStore(services.ledger, redis).readPage(
     { id, refills: 2 },
     1,
     20,

@@ -1,8 +1,8 @@
 // decision 0012
-import { LuaScript } from '../../../shared/platform/redis/lua-script.ts';
-import { callRedis, type RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
-import { tryParseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
+import { LuaScript } from '../platform/redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
+import { tryParseLedgerEntry, type LedgerEntry } from './usage-event.ts';
 
 const script = new LuaScript(new URL('./find-refills.lua', import.meta.url), [
   'stream',
