@@ -15,6 +15,12 @@ const messages = {
   noneFound: 'Nothing begins with “{search}”',
   noneFoundText:
     'All words must match the beginning of a word in the name, the address or the note, or the id. The middle of a word is not found.',
+  anyState: 'All',
+  onlyBanned: 'Banned',
+  notBanned: 'Not banned',
+  ban: 'Ban',
+  clear: 'Show all accounts',
+  noneOfFilter: 'No account is like this',
   account: 'Account',
   id: 'Id',
   state: 'State',

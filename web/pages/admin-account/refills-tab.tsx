@@ -1,0 +1,62 @@
+import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { Money, Time } from '../../ui/money.tsx';
+import { EmptyState } from '../../ui/states.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import type en from './messages.en.ts';
+
+type Refill = Schema<'AdminRefill'>;
+
+/** Credits of operators, redeemed codes and the sign-up, newest first. */
+export function RefillsTab({ accountId }: { readonly accountId: string }) {
+  const t = useMessages<typeof en>();
+  const columns = useColumns();
+  const list = useCursorList(['account-refills', accountId], (after, signal) =>
+    call(
+      adminApi.GET('/v1/admin/accounts/{account_id}/refills', {
+        params: {
+          path: { account_id: accountId },
+          query: { limit: 20, ...(after === null ? {} : { after }) },
+        },
+        signal,
+      }),
+    ),
+  );
+  return (
+    <CursorListView list={list} empty={<EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>}>
+      {(rows) => <Table caption={t('tab_refills')} columns={columns} rows={rows} keyOf={({ id }) => id} />}
+    </CursorListView>
+  );
+}
+
+function useColumns(): readonly Column<Refill>[] {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  return [
+    { name: t('time'), isHeader: true, render: ({ created_at: at }) => <Time value={at} /> },
+    { name: t('amountAdded'), isNumber: true, render: ({ amount }) => <Money value={amount} /> },
+    {
+      name: t('freeRequests'),
+      isNumber: true,
+      isMinor: true,
+      render: ({ free_requests: count }) => format.number(count),
+    },
+    { name: t('source'), render: (refill) => <Source refill={refill} /> },
+    { name: t('note'), isMinor: true, render: ({ note }) => note ?? <span class="soft">–</span> },
+  ];
+}
+
+function Source({ refill: { source, code, note, free_requests: count } }: { readonly refill: Refill }) {
+  const t = useMessages<typeof en>();
+  return (
+    <span class="admin-account-state">
+      {t(`source_${source}`)}
+      {code !== null && <code>{code}</code>}
+      <span class="admin-account-beside">
+        {count !== 0 && t('freeOf', { count })} {note}
+      </span>
+    </span>
+  );
+}
