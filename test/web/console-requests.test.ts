@@ -128,6 +128,9 @@ withBrowser('a failed request is found, with both calls and the vendor’s own r
   const steps = dialog.locator('.admin-requests-step.failed');
   t.regex((await steps.first().textContent())!, /first.*500/s);
   t.regex((await steps.nth(1).textContent())!, /second.*503/s);
+  const bars = steps.locator('.admin-requests-bar');
+  const [begins, retried] = await Promise.all([bars.nth(0).boundingBox(), bars.nth(1).boundingBox()]);
+  t.true(retried!.x >= begins!.x + begins!.width - 3);
   const { attempts } = (
     await callAdmin<{ attempts: { reason: string }[] }>(
       stack.url,

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { formatRub } from '../../shared/encoding/money.ts';
 import {
   breakDown,
   isPerMillion,
@@ -8,7 +9,7 @@ import {
 } from '../lib/break-down.ts';
 import { useFormat } from '../lib/format.ts';
 import { useMessages } from '../lib/language.tsx';
-import { countDigits, fromNano, toNano } from '../lib/nano.ts';
+import { countDigits, toNano } from '../lib/nano.ts';
 import type en from './cost-texts.en.ts';
 import { Table } from './table.tsx';
 
@@ -65,7 +66,7 @@ function Lines({
   ].filter(({ nano }) => nano !== 0n);
   // Digits stand under each other.
   const digits = Math.max(...[...lines, ...rest, { nano: costNano }].map(({ nano }) => countDigits(nano)));
-  const write = (nano: bigint): string => format.exactMoney(fromNano(nano), digits);
+  const write = (nano: bigint): string => format.exactMoney(formatRub(nano), digits);
   const writeQuantity = ({ quantity }: CostLine): string => format.exactNumber(quantity);
   const writeRate = ({ part, rate }: CostLine): string =>
     isPerMillion(part) ? t('perMillion', { price: format.price(rate) }) : format.price(rate);

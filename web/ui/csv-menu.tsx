@@ -25,7 +25,7 @@ export function CsvMenu({
     mutationFn: async (isForExcel: boolean) => {
       const response = await read();
       if (!isForExcel || response.body === null) return saveBlob(await response.blob(), `${name}.csv`);
-      const { toExcelCsv } = await import('../../shared/encoding/excel-csv.ts');
+      const { toExcelCsv } = await import('../../api/pages/excel-csv.ts');
       const converted = new Response(toExcelCsv(response.body, { language, timeZone }), {
         headers: { 'content-type': 'text/csv; charset=utf-8' },
       });

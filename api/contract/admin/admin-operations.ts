@@ -13,18 +13,13 @@ import {
 import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
 import { findAnything } from './find.ts';
 import {
-  banUser,
   createAdminToken,
   endAdminSession,
   getAdminSession,
-  getUser,
   listAdminTokens,
   listAuditEvents,
-  listUsers,
   revokeAdminToken,
-  revokeUserSessions,
   startAdminSession,
-  unbanUser,
 } from './operators.ts';
 import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
@@ -37,6 +32,7 @@ import {
   undrainUpstream,
   updateModel,
 } from './routes.ts';
+import { banUser, getUser, listUsers, revokeUserSessions, unbanUser } from './users.ts';
 import {
   cancelAdminBatch,
   cancelAdminJob,

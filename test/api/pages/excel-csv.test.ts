@@ -1,6 +1,6 @@
 import test from 'ava';
 import { writeCsvRow } from '../../../shared/encoding/csv.ts';
-import { toExcelCsv, type ExcelOptions } from '../../../shared/encoding/excel-csv.ts';
+import { toExcelCsv, type ExcelOptions } from '../../../api/pages/excel-csv.ts';
 
 /** Sends the text in parts of some bytes. */
 async function convert(csv: string, options: ExcelOptions, partBytes: number): Promise<string> {

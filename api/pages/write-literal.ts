@@ -28,7 +28,7 @@ export const pythonNotation: Notation = {
 };
 
 /**
- * Writes a JSON value in a language. Short lists and objects of plain values take one line.
+ * Writes a JSON value in a language. Short lists and objects take one line.
  * @param depth how far the line that it begins on is indented
  */
 export function writeLiteral(value: unknown, notation: Notation, depth = 0): string {
@@ -36,18 +36,20 @@ export function writeLiteral(value: unknown, notation: Notation, depth = 0): str
   if (typeof value !== 'object' || value === null)
     return notation.constants[String(value) as 'true'] ?? String(value);
   const isList = Array.isArray(value);
-  const write = (inner: number): string[] =>
-    isList
-      ? value.map((one) => writeLiteral(one, notation, inner))
-      : Object.entries(value).map(
-          ([name, one]) => `${notation.writeKey(name)}: ${writeLiteral(one, notation, inner)}`,
-        );
+  const items: string[] = isList
+    ? value.map((one) => writeLiteral(one, notation, depth + 1))
+    : Object.entries(value).map(
+        ([name, one]) => `${notation.writeKey(name)}: ${writeLiteral(one, notation, depth + 1)}`,
+      );
   const [open, close] = isList ? '[]' : '{}';
-  const inline = write(depth).join(', ');
-  const gap = isList || notation === pythonNotation || inline === '' ? '' : ' ';
-  if (inline.length <= maxInlineLength && !inline.includes('\n'))
-    return `${open}${gap}${inline}${gap}${close}`;
+  const gap = isList || notation === pythonNotation || items.length === 0 ? '' : ' ';
+  if (fitInLine(items)) return `${open}${gap}${items.join(', ')}${gap}${close}`;
   const indent = notation.indent.repeat(depth + 1);
-  const lines = write(depth + 1).map((line) => `${indent}${line},\n`);
+  const lines = items.map((line) => `${indent}${line},\n`);
   return `${open}\n${lines.join('')}${notation.indent.repeat(depth)}${close}`;
+}
+
+function fitInLine(items: readonly string[]): boolean {
+  const length = items.reduce((sum, item) => sum + item.length + 2, -2);
+  return length <= maxInlineLength && !items.some((item) => item.includes('\n'));
 }
