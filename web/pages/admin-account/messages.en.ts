@@ -133,6 +133,7 @@ const messages = {
   amount: 'Amount, ₽',
   amountHint: 'Negative takes it back.',
   creditFree: 'Free requests',
+  creditFreeHint: 'May be negative, too.',
   creditNote: 'Note',
   creditNoteHint: 'The owner sees it in the refill history.',
   balanceNow: 'Balance: {balance}.',

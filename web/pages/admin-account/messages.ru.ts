@@ -139,6 +139,7 @@ const messages: TranslationOf<typeof en> = {
   amount: 'Сумма, ₽',
   amountHint: 'Отрицательная — списание.',
   creditFree: 'Бесплатные запросы',
+  creditFreeHint: 'Тоже может быть меньше нуля.',
   creditNote: 'Примечание',
   creditNoteHint: 'Владелец увидит его в истории пополнений.',
   balanceNow: 'Баланс: {balance}.',

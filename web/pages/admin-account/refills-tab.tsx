@@ -35,7 +35,7 @@ function useColumns(): readonly Column<Refill>[] {
   const t = useMessages<typeof en>();
   const format = useFormat();
   return [
-    { name: t('time'), isHeader: true, render: ({ created_at: at }) => <Time value={at} /> },
+    { name: t('time'), isHeader: true, render: (refill) => <TimeAndMore refill={refill} /> },
     { name: t('amountAdded'), isNumber: true, render: ({ amount }) => <Money value={amount} /> },
     {
       name: t('freeRequests'),
@@ -43,20 +43,32 @@ function useColumns(): readonly Column<Refill>[] {
       isMinor: true,
       render: ({ free_requests: count }) => format.number(count),
     },
-    { name: t('source'), render: (refill) => <Source refill={refill} /> },
+    { name: t('source'), isMinor: true, render: (refill) => <Source refill={refill} /> },
     { name: t('note'), isMinor: true, render: ({ note }) => note ?? <span class="soft">–</span> },
   ];
 }
 
-function Source({ refill: { source, code, note, free_requests: count } }: { readonly refill: Refill }) {
+/** On a phone, also what has columns of its own elsewhere. */
+function TimeAndMore({ refill }: { readonly refill: Refill }) {
   const t = useMessages<typeof en>();
+  const { created_at: at, note, free_requests: count } = refill;
   return (
     <span class="admin-account-state">
-      {t(`source_${source}`)}
-      {code !== null && <code>{code}</code>}
+      <Time value={at} />
       <span class="admin-account-beside">
-        {count !== 0 && t('freeOf', { count })} {note}
+        <Source refill={refill} />
+        {count !== 0 && <div>{t('freeOf', { count })}</div>}
+        {note}
       </span>
     </span>
+  );
+}
+
+function Source({ refill: { source, code } }: { readonly refill: Refill }) {
+  const t = useMessages<typeof en>();
+  return (
+    <>
+      {t(`source_${source}`)} {code !== null && <code>{code}</code>}
+    </>
   );
 }

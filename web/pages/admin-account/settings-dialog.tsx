@@ -94,14 +94,14 @@ function GroupFields({ group, ...fields }: FieldsProps & { readonly group: Setti
     case 'limits':
       return (
         <>
-          <RateFields {...fields} />
+          <RateFields {...fields} hasFocus />
           <JobFields {...fields} />
         </>
       );
     case 'money':
       return (
         <>
-          <BudgetFields {...fields} />
+          <BudgetFields {...fields} hasFocus />
           <LowBalanceField {...fields} />
         </>
       );

@@ -27,7 +27,7 @@ const messages = {
   balance: 'Balance',
   freeRequests: 'Free requests',
   limits: 'Limits',
-  lastUsed: 'Last use',
+  lastUsed: 'Last request',
   never: 'never',
   created: 'Created',
   tpm: '{tokens} tokens/min',
