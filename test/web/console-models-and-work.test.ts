@@ -234,7 +234,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
   for (const [path, text, name] of [
     ['/admin/models', 'sales/single', 'models'],
     ['/admin/models?model=both', 'слотов апстрима', 'model'],
-    ['/admin/models?tab=upstreams', 'second', 'upstreams'],
+    ['/admin/models?tab=upstreams', 'В работе', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
     ['/admin/work?tab=batches&status=cancelled', '30 из 30 строк', 'batches'],
     ['/admin/work?tab=jobs', 'Чьи задания показать?', 'jobs'],

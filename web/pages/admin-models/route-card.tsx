@@ -53,7 +53,7 @@ export function RouteCard({
         {isWhole && <p class="small">{t('drainedWhole')}</p>}
         {!isDisabled && !isDrained && <Reasons reasons={reasons} />}
       </div>
-      {mayChange && <RouteActions route={route} isWhole={isWhole} />}
+      {mayChange && <RouteActions route={route} isWhole={isWhole} mayReset={!isDisabled} />}
     </li>
   );
 }
