@@ -81,6 +81,10 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   const confirm = page.getByRole('dialog', { name: 'Disable sales/single' });
   await confirm.getByText('In the last hour it got 1 request.').waitFor();
   await takeScreenshots(web, 'console-model-disable');
+  // Escape closes the upper dialog alone, and the focus goes back.
+  await page.keyboard.press('Escape');
+  await confirm.waitFor({ state: 'detached' });
+  await page.keyboard.press('Enter');
   await confirm.getByRole('button', { name: 'Disable the model' }).click();
   await dialog.getByText('An operator has disabled it').waitFor();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
