@@ -13,7 +13,7 @@ const isDryRun = (result: unknown): result is DryRun =>
 export async function readEffects<Result>(response: Promise<Result>): Promise<EffectsOf<Result>> {
   const result = await response;
   if (!isDryRun(result)) throw new Error('The response is not that of a dry run.');
-  return result.effects as EffectsOf<Result>;
+  return result.effects;
 }
 
 /** Returns the result of a call without `dry_run`. */

@@ -57,6 +57,8 @@ export function createFormat(language: Language, timeZone: string) {
       date(value, { day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' }),
     date: (value: string | number | Date): string => date(value, { dateStyle: 'medium' }),
     time: (value: string | number | Date): string => date(value, { timeStyle: 'short' }),
+    /** With seconds. */
+    clock: (value: string | number | Date): string => date(value, { timeStyle: 'medium' }),
     /** A day of the API's statistics, `2026-11-29`, which are days of UTC. */
     day: (value: string): string =>
       new Intl.DateTimeFormat(language, { timeZone: 'UTC', day: 'numeric', month: 'short' }).format(

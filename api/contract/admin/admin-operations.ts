@@ -3,6 +3,7 @@ import {
   createAccount,
   creditAccount,
   getAccount,
+  listAccountRefills,
   listAccounts,
   rotateAccountKey,
   unbanAccount,
@@ -12,18 +13,13 @@ import {
 import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
 import { findAnything } from './find.ts';
 import {
-  banUser,
   createAdminToken,
   endAdminSession,
   getAdminSession,
-  getUser,
   listAdminTokens,
   listAuditEvents,
-  listUsers,
   revokeAdminToken,
-  revokeUserSessions,
   startAdminSession,
-  unbanUser,
 } from './operators.ts';
 import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
@@ -36,6 +32,7 @@ import {
   undrainUpstream,
   updateModel,
 } from './routes.ts';
+import { banUser, getUser, listUsers, revokeUserSessions, unbanUser } from './users.ts';
 import {
   cancelAdminBatch,
   cancelAdminJob,
@@ -58,6 +55,7 @@ export const adminOperations = {
   createAccount,
   listAccounts,
   getAccount,
+  listAccountRefills,
   updateAccount,
   creditAccount,
   banAccount,

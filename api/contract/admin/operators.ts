@@ -3,7 +3,7 @@ import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, pageQuery } from './fields.ts';
+import { Moment, OptionalMoment, PageOfAdmin, pageQuery } from './fields.ts';
 
 const Scope = StringEnum(adminScopes, {
   description:
@@ -46,6 +46,9 @@ export const createAdminToken = defineOperation({
   operationId: 'createAdminToken',
   tag: 'Admin',
   summary: 'Create a token',
+  description:
+    'A name can be used once, so a repeated call creates nothing: it is a 422 that says so, also with an `Idempotency-Key`. If ' +
+    'the response with the token was lost, revoke that one, and create another with another name.',
   method: 'post',
   path: '/admin/tokens',
   auth: 'admin',
@@ -225,150 +228,4 @@ export const listAuditEvents = defineOperation({
   response: PageOfAdmin(AuditEvent),
   errors: [],
   example: { query: { limit: 20 }, response: { data: [event], has_more: false, last_id: event.id } },
-});
-
-const userFields = {
-  id: Type.String(),
-  email: Type.String(),
-  timezone: Type.String(),
-  language: Type.String(),
-  created_at: Moment('When the user signed up.'),
-  last_login_at: OptionalMoment('When the user last signed in.'),
-  banned: Type.Boolean(),
-  ban_reason: Nullable(Type.String()),
-};
-
-const AdminUser = Type.Object(userFields, { title: 'AdminUser' });
-
-const LinkedAccount = Type.Object({
-  id: Type.String(),
-  link: Type.Integer(),
-  label: Type.String(),
-  primary: Type.Boolean(),
-  balance: Roubles('In roubles.'),
-  banned: Type.Boolean(),
-});
-
-const AdminUserDetails = Type.Object(
-  {
-    ...userFields,
-    accounts: Type.Array(LinkedAccount),
-    sessions: Type.Array(Type.Unsafe<object>({ type: 'object' })),
-    events: Type.Array(Type.Unsafe<object>({ type: 'object' }), { description: 'The latest ones.' }),
-  },
-  { title: 'AdminUserDetails' },
-);
-
-const user = {
-  id: 'c1d2e3f4-0000-4000-8000-000000000001',
-  email: 'anna@example.com',
-  timezone: 'Europe/Moscow',
-  language: 'ru',
-  created_at: '2026-11-21T09:15:04.000Z',
-  last_login_at: null,
-  banned: false,
-  ban_reason: null,
-};
-
-const userPath = Type.Object({
-  user_id: Type.String({
-    minLength: 1,
-    maxLength: 254,
-    description: 'The id or the email address of the user.',
-  }),
-});
-const ofUser = { path: { user_id: user.id } };
-
-export const listUsers = defineOperation({
-  operationId: 'listUsers',
-  tag: 'Admin',
-  summary: 'List users of the account area',
-  method: 'get',
-  path: '/admin/users',
-  auth: 'admin',
-  adminScope: 'read',
-  query: Type.Object(pageQuery),
-  response: PageOfAdmin(AdminUser),
-  errors: [],
-  example: { query: { limit: 20 }, response: { data: [user], has_more: false, last_id: user.id } },
-});
-
-export const getUser = defineOperation({
-  operationId: 'getUser',
-  tag: 'Admin',
-  summary: 'Get a user of the account area',
-  description: 'With linked accounts, open sessions, and the latest events.',
-  method: 'get',
-  path: '/admin/users/{user_id}',
-  auth: 'admin',
-  adminScope: 'read',
-  pathParameters: userPath,
-  query: Type.Object({
-    events: Type.Integer({ minimum: 1, maximum: 1_000, default: 20, description: 'How many events.' }),
-  }),
-  response: AdminUserDetails,
-  errors: ['not_found'],
-  example: { ...ofUser, response: { ...user, accounts: [], sessions: [], events: [] } },
-});
-
-export const banUser = defineOperation({
-  operationId: 'banUser',
-  tag: 'Admin',
-  summary: 'Ban a user',
-  description: 'Ends all sessions, and refuses sign-in. Keys of the user’s accounts keep working.',
-  method: 'post',
-  path: '/admin/users/{user_id}/ban',
-  auth: 'admin',
-  pathParameters: userPath,
-  query: DryRunQuery,
-  body: Type.Object({ reason: Reason }, { title: 'BanRequest' }),
-  response: Type.Object(
-    { ...userFields, was_already_banned: Type.Boolean(), sessions_ended: Count() },
-    { title: 'BannedUser' },
-  ),
-  additionalResponses: [dryRuns.banUser],
-  errors: ['not_found'],
-  example: {
-    ...ofUser,
-    body: { reason: 'stolen mailbox' },
-    response: {
-      ...user,
-      banned: true,
-      ban_reason: 'stolen mailbox',
-      was_already_banned: false,
-      sessions_ended: 1,
-    },
-  },
-});
-
-export const unbanUser = defineOperation({
-  operationId: 'unbanUser',
-  tag: 'Admin',
-  summary: 'Let a banned user sign in again',
-  method: 'post',
-  path: '/admin/users/{user_id}/unban',
-  auth: 'admin',
-  pathParameters: userPath,
-  response: Type.Object({ ...userFields, was_banned: Type.Boolean() }, { title: 'UnbannedUser' }),
-  errors: ['not_found'],
-  example: { ...ofUser, response: { ...user, was_banned: true } },
-});
-
-export const revokeUserSessions = defineOperation({
-  operationId: 'revokeUserSessions',
-  tag: 'Admin',
-  summary: 'End all sessions of a user',
-  description: 'The user can sign in again.',
-  method: 'post',
-  path: '/admin/users/{user_id}/revoke-sessions',
-  auth: 'admin',
-  pathParameters: userPath,
-  query: DryRunQuery,
-  response: Type.Object(
-    { id: Type.String(), email: Type.String(), sessions_ended: Count() },
-    { title: 'EndedUserSessions' },
-  ),
-  additionalResponses: [dryRuns.endSessions],
-  errors: ['not_found'],
-  example: { ...ofUser, response: { id: user.id, email: user.email, sessions_ended: 2 } },
 });

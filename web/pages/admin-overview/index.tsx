@@ -1,13 +1,91 @@
-import { useMessages } from '../../lib/language.tsx';
+import './admin-overview.css';
+import { describeError } from '../../lib/api-error.ts';
+import { useFormat } from '../../lib/format.ts';
+import { useLanguage, useMessages } from '../../lib/language.tsx';
+import { ErrorState, Skeleton } from '../../ui/states.tsx';
+import { FailingModels } from './failing-models.tsx';
+import { LedgerLag } from './ledger-lag.tsx';
 import type en from './messages.en.ts';
+import { PartCard } from './part-card.tsx';
+import { ProblemList } from './problem-list.tsx';
+import { ProcessList } from './process-list.tsx';
+import { QueueTable } from './queue-table.tsx';
+import { TrafficChart } from './traffic-chart.tsx';
+import { TrafficTable } from './traffic-table.tsx';
+import { UpstreamSlots } from './upstream-slots.tsx';
+import { useOverview, type Overview } from './use-overview.ts';
 
 export default function AdminOverviewPage() {
   const t = useMessages<typeof en>();
+  const { data, error, refetch } = useOverview();
   return (
-    <div class="page">
+    <div class="page admin-overview">
       <div class="page-head">
         <h1>{t('title')}</h1>
+        <Freshness at={data?.at} error={error} />
+      </div>
+      {data === undefined && error !== null ? (
+        <ErrorState error={error} onRetry={refetch} />
+      ) : (
+        <div class="admin-overview-grid">
+          {data === undefined ? (
+            <section class="card admin-overview-problems">
+              <Skeleton lines={3} height="1.75rem" />
+            </section>
+          ) : (
+            <ProblemList overview={data} />
+          )}
+          <Parts overview={data} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The parts, in a grid. Each keeps its place while it is loading, and when it could not be read. */
+function Parts({ overview }: { readonly overview: Overview | undefined }) {
+  const t = useMessages<typeof en>();
+  return (
+    <div class="admin-overview-parts">
+      <PartCard title={t('traffic')} data={overview?.traffic} lines={9}>
+        {(traffic) => <TrafficTable traffic={traffic} />}
+      </PartCard>
+      <PartCard title={t('last24')} data={overview?.traffic} lines={9}>
+        {({ hours }) => <TrafficChart hours={hours} />}
+      </PartCard>
+      <PartCard title={t('queues')} data={overview?.queues} lines={4}>
+        {(queues) => <QueueTable queues={queues} />}
+      </PartCard>
+      <PartCard title={t('mostFailed')} data={overview?.traffic} lines={4}>
+        {(traffic) => <FailingModels traffic={traffic} />}
+      </PartCard>
+      <PartCard title={t('slots')} data={overview?.upstreams} lines={4}>
+        {(upstreams) => <UpstreamSlots upstreams={upstreams} />}
+      </PartCard>
+      <div class="admin-overview-pair">
+        <PartCard id="processes" title={t('processes')} data={overview?.processes} lines={2}>
+          {(processes) => <ProcessList processes={processes} />}
+        </PartCard>
+        <PartCard id="ledger" title={t('ledger')} data={overview?.ledger} lines={2}>
+          {(ledger) => <LedgerLag ledger={ledger} />}
+        </PartCard>
       </div>
     </div>
+  );
+}
+
+/** When the numbers were read; and why they are old, if they are. */
+function Freshness({ at, error }: { readonly at: string | undefined; readonly error: unknown }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const language = useLanguage();
+  if (at === undefined) return <p class="small">{t('live')}</p>;
+  const time = <time dateTime={at}>{format.clock(at)}</time>;
+  return error === null ? (
+    <p class="small admin-overview-fresh">{t.nodes('updated', { time })}</p>
+  ) : (
+    <p class="small admin-overview-stale" role="alert">
+      {t.nodes('stale', { time, reason: describeError(error, language) })}
+    </p>
   );
 }

@@ -8,6 +8,8 @@ export interface UsageByDay {
   readonly times: readonly number[];
   /** In roubles. */
   readonly spend: readonly number[];
+  /** What was spent in all, in roubles, exact. */
+  readonly allSpend: string;
   readonly requests: readonly number[];
 }
 
@@ -17,6 +19,7 @@ export function sumByDay(stats: readonly DailyStat[], nowMs = Date.now()): Usage
   return {
     times: days.map(secondsOfDay),
     spend: days.map((day) => Number(addRoubles((byDay.get(day) ?? []).map((stat) => stat.cost_request)))),
+    allSpend: addRoubles(days.flatMap((day) => (byDay.get(day) ?? []).map((stat) => stat.cost_request))),
     requests: days.map((day) =>
       (byDay.get(day) ?? []).reduce((sum, { request_count: count }) => sum + count, 0),
     ),

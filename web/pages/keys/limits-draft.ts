@@ -1,6 +1,6 @@
 import type { ApiAccount } from '../../lib/accounts.ts';
 import type { AccountChange } from './account-changes.ts';
-import { readAmount } from './read-amount.ts';
+import { readAmount } from '../../lib/read-amount.ts';
 
 export type Period = NonNullable<AccountChange['budget']>['period'];
 export const periods: readonly Period[] = ['daily', 'weekly', 'monthly'];

@@ -1,0 +1,11 @@
+/** Where causes are shown. */
+export const modelHref = (id: string): string => `/admin/models?model=${encodeURIComponent(id)}`;
+export const upstreamHref = (name: string): string =>
+  `/admin/models?tab=upstreams&upstream=${encodeURIComponent(name)}`;
+export const workHref = '/admin/work';
+
+/** The failed requests since a time. @param model null for all models */
+export function failuresHref(since: string, model: string | null = null): string {
+  const query = new URLSearchParams({ outcome: 'error', ...(model === null ? {} : { model }), since });
+  return `/admin/requests?${query}`;
+}

@@ -1,0 +1,222 @@
+import type { ComponentChildren } from 'preact';
+import { SiteLink } from '../../frame/site-link.tsx';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { findNotes, findProblems, type Note, type Problem } from './find-problems.ts';
+import { failuresHref, modelHref, upstreamHref, workHref } from './hrefs.ts';
+import type en from './messages.en.ts';
+import type { Overview } from './use-overview.ts';
+
+type Condition = Overview['conditions'][number];
+
+/** What is wrong now, each in a sentence that leads to its cause. */
+export function ProblemList({ overview }: { readonly overview: Overview }) {
+  const t = useMessages<typeof en>();
+  const problems = findProblems(overview);
+  const notes = findNotes(overview);
+  const isCalm = problems.length === 0;
+  const title = isCalm ? t('calm') : t('wrong', { count: problems.length });
+  return (
+    <section class={`card admin-overview-problems ${isCalm ? 'calm' : 'wrong'}`} aria-labelledby="problems">
+      <h2 id="problems">
+        <Icon name={isCalm ? 'check' : 'warning'} size={26} />
+        <span>{title}</span>
+      </h2>
+      <p class="unseen" role="status">
+        {title}
+      </p>
+      {isCalm && <p class="soft">{t('calmText')}</p>}
+      <ul>
+        {problems.map((problem) => (
+          <li key={keyOf(problem)}>
+            <ProblemText problem={problem} />
+          </li>
+        ))}
+      </ul>
+      {notes.length > 0 && (
+        <>
+          <h3>{t('notes')}</h3>
+          <ul class="admin-overview-notes">
+            {notes.map((note) => (
+              <li key={`${note.kind} ${note.upstream.name}`}>
+                <NoteText note={note} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+}
+
+function keyOf(problem: Problem): string {
+  switch (problem.kind) {
+    case 'condition':
+      return `${problem.condition.name} ${problem.condition.since} ${problem.condition.title}`;
+    case 'model':
+      return `model ${problem.traffic.model}`;
+    case 'breaker':
+    case 'keys':
+      return `${problem.kind} ${problem.upstream.name}`;
+    default:
+      return problem.kind;
+  }
+}
+
+/** Several links, as parts of a sentence. */
+const enumerate = (ids: readonly string[], hrefOf: (id: string) => string): ComponentChildren[] =>
+  ids.flatMap((id, i) => [
+    ...(i === 0 ? [] : [', ']),
+    <SiteLink key={id} href={hrefOf(id)}>
+      {id}
+    </SiteLink>,
+  ]);
+
+function ProblemText({ problem }: { readonly problem: Problem }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const share = ({ failed, requests }: { failed: number; requests: number }): string =>
+    format.percent(failed / requests);
+  switch (problem.kind) {
+    case 'condition':
+      return <ConditionText condition={problem.condition} />;
+    case 'unread':
+      return <p>{t('unreadParts', { parts: problem.parts.map((part) => t(`part_${part}`)).join(', ') })}</p>;
+    case 'ledger':
+      return (
+        <p>
+          <a href="#ledger">{t('ledgerBehind', { lag: format.duration(problem.lagSeconds) })}</a>
+        </p>
+      );
+    case 'failures':
+      return (
+        <p>
+          <SiteLink href={failuresHref(problem.since)}>
+            {t('manyFailures', { share: share(problem), count: problem.requests })}
+          </SiteLink>
+        </p>
+      );
+    case 'model': {
+      const { model, failed, requests } = problem.traffic;
+      return (
+        <p>
+          {t.nodes('modelFails', {
+            model: <SiteLink href={modelHref(model)}>{model}</SiteLink>,
+            failures: (
+              <SiteLink href={failuresHref(problem.since, model)}>
+                {t('failedOf', { failed: format.number(failed), requests: format.number(requests) })}
+              </SiteLink>
+            ),
+          })}
+        </p>
+      );
+    }
+    case 'breaker':
+      return (
+        <p>
+          {t.nodes(problem.upstream.breaker === 'half-open' ? 'breakerHalfOpen' : 'breakerOpen', {
+            upstream: enumerate([problem.upstream.name], upstreamHref),
+            open: format.number(problem.upstream.open_breakers),
+            routes: format.number(problem.upstream.routes),
+          })}
+        </p>
+      );
+    case 'keys':
+      return (
+        <p>
+          {t.nodes('keysRefused', {
+            upstream: enumerate([problem.upstream.name], upstreamHref),
+            refused: format.number(problem.upstream.refused_keys ?? 0),
+            keys: format.number(problem.upstream.keys),
+          })}
+        </p>
+      );
+    case 'builds':
+      return (
+        <p>
+          <a href="#processes">{t('mixedBuilds', { builds: problem.builds.join(', ') })}</a>
+        </p>
+      );
+  }
+}
+
+const known = [
+  'redis_unreachable',
+  'redis_memory',
+  'redis_evicts',
+  'no_workers',
+  'worker_faults',
+  'ledger_behind',
+  'mongodb_unreachable',
+  'storage_unreachable',
+  'upstream_key_refused',
+] as const;
+
+function ConditionText({ condition }: { readonly condition: Condition }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { since, text, about } = condition;
+  const models = about.filter(({ kind }) => kind === 'model').flatMap(({ id }) => id ?? []);
+  return (
+    <>
+      <p>
+        <ConditionTitle condition={condition} />
+        {models.length > 0 && <> {t.nodes('nothingElse', { models: enumerate(models, modelHref) })}</>}
+      </p>
+      <p class="admin-overview-age">
+        <time dateTime={since} title={format.exactTime(since)}>
+          {t('since', { ago: format.ago(since) })}
+        </time>
+      </p>
+      <details>
+        <summary>{t('advice')}</summary>
+        <p lang="en">{text}</p>
+      </details>
+    </>
+  );
+}
+
+function ConditionTitle({ condition: { name, title, about } }: { readonly condition: Condition }) {
+  const t = useMessages<typeof en>();
+  const kind = known.find((one) => one === name);
+  if (kind === undefined) return <span lang="en">{title}</span>;
+  const idsOf = (wanted: string): string[] =>
+    about.filter((one) => one.kind === wanted).flatMap(({ id }) => id ?? []);
+  switch (kind) {
+    case 'no_workers':
+    case 'worker_faults':
+      return <>{t.nodes(`condition_${kind}`, { queues: enumerate(idsOf('queue'), () => workHref) })}</>;
+    case 'upstream_key_refused':
+      return <>{t.nodes(`condition_${kind}`, { upstream: enumerate(idsOf('upstream'), upstreamHref) })}</>;
+    case 'ledger_behind':
+      return <a href="#ledger">{t(`condition_${kind}`)}</a>;
+    default:
+      // The customers' page of the state says what of the service it stops.
+      return <a href="/status">{t(`condition_${kind}`)}</a>;
+  }
+}
+
+function NoteText({ note }: { readonly note: Note }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { name, drained, drained_models: models, slots } = note.upstream;
+  const upstream = enumerate([name], upstreamHref);
+  if (note.kind === 'full')
+    return (
+      <p>
+        {t.nodes('slotsFull', {
+          upstream,
+          slots: format.number(slots),
+          waiting: <SiteLink href={workHref}>{format.number(note.waiting)}</SiteLink>,
+        })}
+      </p>
+    );
+  return (
+    <p>
+      {drained
+        ? t.nodes('drained', { upstream })
+        : t.nodes('drainedModels', { upstream, models: enumerate(models, modelHref) })}
+    </p>
+  );
+}
