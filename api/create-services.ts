@@ -9,6 +9,7 @@ import { readDemand } from '../shared/work/demand/read-demand.ts';
 import { FairBudget } from '../shared/fairness/fair-budget.ts';
 import { Holdings } from '../shared/fairness/holdings.ts';
 import { HistoryStore } from './endpoints/users/history-store.ts';
+import { RefillListStore } from '../shared/ledger/refill-list-store.ts';
 import { RequestLogStore } from '../shared/ledger/request-log-store.ts';
 import { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import { SignupGrantStore } from '../shared/accounts/signup-grant-store.ts';
@@ -142,7 +143,9 @@ export function createServices(parts: ServicesParts): RunningServices {
     },
     admin: new AdminAccess({ config, redis, store: new AdminTokenStore(mongo.db, redis), limits, log }),
     ledger,
-    history: new HistoryStore(ledger, redis),
+    prices: stores.prices,
+    history: new HistoryStore(ledger),
+    refills: new RefillListStore(ledger, redis),
     requestLog: new RequestLogStore(ledger, stores.prices),
     requestMemory: new FairBudget({ capacity: options.requestMemoryBytes }),
     uploadMemory: new FairBudget({

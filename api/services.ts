@@ -25,6 +25,8 @@ import type { BucketSums } from '../shared/ledger/request-stats-store.ts';
 import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
 import type { MailQueue } from '../shared/account-area/mail-queue.ts';
 import type { WebStores } from '../shared/account-area/web-stores.ts';
+import type { RefillListStore } from '../shared/ledger/refill-list-store.ts';
+import type { PriceStore } from '../shared/ledger/price-store.ts';
 import type { LedgerStore } from '../shared/ledger/ledger-store.ts';
 import type { AdminAccess } from './admin/admin-access.ts';
 import type { SessionAccounts } from './account-area/session-accounts.ts';
@@ -115,7 +117,10 @@ export interface Services extends Dispatch {
   /** Who calls the admin API. */
   readonly admin: AdminAccess;
   readonly ledger: LedgerStore;
+  /** Prices that requests were charged by. */
+  readonly prices: PriceStore;
   readonly history: HistoryStore;
+  readonly refills: RefillListStore;
   readonly requestLog: RequestLogStore;
   /**
    * Memory for request bodies, by account. Large bodies occupy it until their responses are sent, others until they

@@ -13,6 +13,8 @@ import {
 import { dryRunBan, dryRunRotation } from '../../shared/admin/dry-run-accounts.ts';
 import { creditAccount } from '../../shared/admin/credits.ts';
 import { readPages } from '../../shared/admin/page.ts';
+import { describeRefill, listRefills } from '../../shared/admin/refills.ts';
+import type { RefillLogDocument } from '../../shared/ledger/refill-rows.ts';
 import { searchAccounts } from '../../shared/admin/search-accounts.ts';
 import { toRubNumber } from '../../shared/encoding/money.ts';
 import { WebhookSecretStore } from '../../shared/work/webhook-secret-store.ts';
@@ -44,10 +46,11 @@ export const accountVerbs: Record<string, AdminVerb> = {
     run: show,
   },
   list: {
-    usage: '[--search anna]',
-    help: 'lists all accounts, oldest first; --search those whose id, or a word of whose name, address or note, begins with this',
+    usage: '[--search anna] [--banned]',
+    help: 'lists all accounts, oldest first; --search those whose id, or a word of whose name, address or note, begins with this; --banned those that are banned, newest first',
     positionals: 0,
     options: ['search'],
+    flags: ['banned'],
     run: listAccounts,
   },
   logs: {
@@ -57,6 +60,13 @@ export const accountVerbs: Record<string, AdminVerb> = {
     options: requestListOptions,
     columns: requestColumns,
     run: async (context) => await listRequests(context, await findAccountId(context)),
+  },
+  refills: {
+    usage: '<account>',
+    help: 'lists what was added to its balance, newest first: credits, redeemed codes, the sign-up',
+    positionals: 1,
+    options: [],
+    run: showRefills,
   },
   credit: {
     usage: '<account> [--balance 5] [--free-requests 1] [--note "invoice 17"] [--key invoice-17]',
@@ -140,22 +150,40 @@ async function describe(context: AdminContext, id: string): Promise<object> {
 }
 
 async function listAccounts(context: AdminContext): Promise<unknown> {
-  const { search } = context.options;
-  return search === undefined ? readAccounts(context) : findAccounts(context, search);
+  const { options, flags } = context;
+  const { search = '' } = options;
+  return search === '' && !flags.has('banned') ? readAccounts(context) : findAccounts(context, search);
 }
 
 async function* readAccounts({ accounts, hotAccounts }: AdminContext): AsyncGenerator<object> {
-  for await (const stored of accounts.list())
-    yield describeAccount(await hotAccounts.get(stored._id), stored);
+  for await (const stored of accounts.list()) {
+    const [account] = await hotAccounts.readAll([stored]);
+    yield describeAccount(account!, stored);
+  }
+}
+
+async function showRefills(context: AdminContext): Promise<unknown> {
+  const id = await findAccountId(context);
+  return describeRefills(
+    readPages((after) =>
+      listRefills(context, id, { limit: pageSize, after: after === null ? null : Number(after) }),
+    ),
+  );
+}
+
+async function* describeRefills(refills: AsyncIterable<RefillLogDocument>): AsyncGenerator<object> {
+  for await (const refill of refills) yield describeRefill(refill);
 }
 
 /** Accounts that are read together. */
 const pageSize = 100;
 
-const findAccounts = (context: AdminContext, text: string): AsyncGenerator<object> =>
-  readPages(async (after) =>
-    describePage(context, await searchAccounts(context, text, { limit: pageSize, after })),
+const findAccounts = (context: AdminContext, text: string): AsyncGenerator<object> => {
+  const filter = context.flags.has('banned') ? { banned: true } : {};
+  return readPages(async (after) =>
+    describePage(context, await searchAccounts(context, text, { limit: pageSize, after }, filter)),
   );
+};
 
 async function credit(context: AdminContext): Promise<unknown> {
   const { options, hotAccounts, trail } = context;

@@ -1,4 +1,5 @@
 import { presentExpiredRequest, presentRequest } from '../../shared/ledger/present-request.ts';
+import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { RequestListStore } from '../../shared/ledger/request-list-store.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
@@ -29,7 +30,7 @@ export const requestVerbs: Record<string, AdminVerb> = {
   },
 };
 
-async function showRequest({ ledger, positionals }: AdminContext): Promise<unknown> {
+async function showRequest({ ledger, mongo, positionals }: AdminContext): Promise<unknown> {
   const id = positionals[0]!;
   const found = await new RequestListStore(ledger).find(id);
   if (found === null)
@@ -37,5 +38,7 @@ async function showRequest({ ledger, positionals }: AdminContext): Promise<unkno
       `No request ${quote(id)} was charged or failed at a model. One that was rejected, or has not ended yet, is only ` +
         'in the logs of the api processes.',
     );
-  return found.row === undefined ? presentExpiredRequest(found.entry) : presentRequest(found.row);
+  if (found.row === undefined) return presentExpiredRequest(found.entry);
+  const [priced] = await new PriceStore(mongo.db).addTo([found.row]);
+  return presentRequest(priced!, null);
 }

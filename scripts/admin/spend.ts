@@ -1,7 +1,10 @@
 import { addDays, readDay, toDay } from '../../shared/ledger/days.ts';
 import { presentSpend, writeSpendCsv } from '../../shared/ledger/present-spend.ts';
 import {
+  defaultDimensions,
   defaultSpendDays,
+  hasAccountAndUpstream,
+  noSumsOfBoth,
   spendDimensions,
   type SpendDimension,
   type SpendRow,
@@ -13,12 +16,12 @@ import { findAccountId } from './find-account.ts';
 export const spendVerbs: Record<string, AdminVerb> = {
   '': {
     usage:
-      '[--account <account>] [--model gpt-4o] [--since 2026-11-01] [--until 2026-11-30] [--by account,model,day] [--csv]',
+      '[--account <account>] [--upstream openai] [--model gpt-4o] [--since 2026-11-01] [--until 2026-11-30] [--by account,model,day] [--csv]',
     help:
       'sums requests, tokens, what customers paid, what vendors charge, and the margin, by any of account, model and ' +
-      'day; both days are included, in UTC; the last 30 days by default',
+      'day, or of upstream, model and day; both days are included, in UTC; the last 30 days by default',
     positionals: 0,
-    options: ['account', 'model', 'since', 'until', 'by'],
+    options: ['account', 'upstream', 'model', 'since', 'until', 'by'],
     flags: ['csv'],
     run: sumSpend,
   },
@@ -26,13 +29,14 @@ export const spendVerbs: Record<string, AdminVerb> = {
 
 async function sumSpend(context: AdminContext): Promise<unknown> {
   const { ledger, options, flags } = context;
-  const { account, model } = options;
+  const { account, upstream, model } = options;
   const until = readDayOption(options, 'until') ?? toDay(new Date());
   const since = readDayOption(options, 'since') ?? addDays(until, 1 - defaultSpendDays);
   if (since > until) throw new UsageError(`--since ${since} must not be after --until ${until}.`);
-  const by = readDimensions(options['by'] ?? spendDimensions.join(','));
+  const by = readDimensions(options['by'] ?? defaultDimensions.join(','));
   const accountId = account === undefined ? undefined : await findAccountId(context, account);
-  const pages = ledger.spend.readPages({ accountId, model, since, until }, by);
+  if (hasAccountAndUpstream({ accountId, upstream }, by)) throw new UsageError(`--by ${noSumsOfBoth}.`);
+  const pages = ledger.spend.readPages({ accountId, upstream, model, since, until }, by);
   return flags.has('csv') ? new PlainText(writeSpendCsv(pages, by)) : presentRows(pages);
 }
 

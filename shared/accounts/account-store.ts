@@ -109,6 +109,7 @@ export class AccountStore {
   async createIndexes(): Promise<void> {
     await this.#accounts.createIndex({ keyHash: 1 }, { unique: true });
     await this.#accounts.createIndex({ createdAt: 1, _id: 1 });
+    await this.#accounts.createIndex({ banned: 1, createdAt: 1, _id: 1 });
     // Indexes only balances whose owners must still be told, so it stays small.
     await this.#accounts.createIndex({ 'low.at': 1 }, { partialFilterExpression: { 'low.isMailed': false } });
     await this.#search.createIndexes();
@@ -214,11 +215,13 @@ export class AccountStore {
   /**
    * Lists accounts, newest first.
    * @param after the id of the last account of the page before; null for the first page
+   * @param banned only those that are banned, or are not
    */
-  async listPage(after: string | null, limit: number): Promise<AccountDocument[]> {
+  async listPage(after: string | null, limit: number, banned?: boolean): Promise<AccountDocument[]> {
     const last = after === null ? null : await this.findById(after);
     if (after !== null && last === null) return [];
-    return await callMongo(() => this.#accounts.find(isAfter(last)).sort(newestFirst).limit(limit).toArray());
+    const filter = { ...(banned !== undefined && { banned }), ...isAfter(last) };
+    return await callMongo(() => this.#accounts.find(filter).sort(newestFirst).limit(limit).toArray());
   }
 
   /** Lists accounts whose ids begin with a text, in the order of their ids. */

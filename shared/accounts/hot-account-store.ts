@@ -8,6 +8,7 @@ import type { AccountDocument, AccountStore } from './account-store.ts';
 import type { JobSettings } from './job-settings.ts';
 import { parseList, toBudgetFields, type Restrictions } from './account-settings.ts';
 import { isBudgetInRedis, parseHotBudget } from './budget-periods.ts';
+import { toStoredAccount } from './stored-account.ts';
 import { unknownKey } from './unknown-key.ts';
 import { addMissingRows } from '../ledger/missing-entries-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
@@ -125,6 +126,15 @@ export class HotAccountStore {
     if (loaded === null)
       throw new AppError('service_unavailable', { message: `account ${accountId} could not be loaded` });
     return loaded;
+  }
+
+  /**
+   * Reads accounts as they are in Redis, in one pipeline, and those that are not there as MongoDB has them. Loads none.
+   * @param stored their documents
+   */
+  async readAll(stored: readonly AccountDocument[]): Promise<HotAccount[]> {
+    const found = await Promise.all(stored.map(({ _id }) => this.#read(_id)));
+    return found.map((account, i) => account ?? toStoredAccount(stored[i]!, Date.now()));
   }
 
   /** Requests that reached a model in the current minute and the 59 before it, and their cost. */

@@ -226,11 +226,6 @@ export class RefillCodeStore {
     return await callMongo(() => this.#codes.find({ batch }, limits).toArray());
   }
 
-  /** All codes, oldest first. */
-  list(): AsyncIterable<RefillCodeDocument> {
-    return this.#codes.find(isIssued).sort({ createdAt: 1, _id: 1 });
-  }
-
   /** @param id the hash of the code */
   async findById(id: string): Promise<RefillCodeDocument | null> {
     return await callMongo(() => this.#codes.findOne({ _id: id }));

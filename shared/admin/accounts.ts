@@ -9,7 +9,6 @@ import { hashSecret, maskApiKey } from '../accounts/credentials.ts';
 import { resetUnknownCodes } from '../accounts/unknown-code-script.ts';
 import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
-import { mapBounded } from '../platform/runtime/map-bounded.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { creditNewAccount, takeBackNewCredit } from './credits.ts';
@@ -17,15 +16,13 @@ import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import type { Page } from './page.ts';
 import { toAuditFields } from './to-audit-fields.ts';
 
-/** Accounts of a list that are read from Redis at the same time. */
-const maxReads = 16;
-
 /** An account as shown to operators. What operators wrote is stored only in MongoDB. */
 export function describeAccount(account: HotAccount, stored: AccountDocument | null) {
   return {
     id: account.id,
     user_type: account.userType,
     balance: toRubNumber(account.balanceNano),
+    reserved: toRubNumber(account.reservedNano),
     total_balance_added: toRubNumber(account.totalAddedNano),
     free_requests: account.freeRequests,
     requests_per_minute: account.requestsPerMinute,
@@ -163,15 +160,13 @@ async function describeOwner({ web }: Pick<AdminDeps, 'web'>, accountId: string)
   return { link: link?._id ?? null, user_id: user?._id ?? null, user_email: user?.email ?? null };
 }
 
-/** Describes the accounts of a page of documents. */
+/** Describes the accounts of a page of documents. Loads none of them into Redis. */
 export async function describePage(
   { hotAccounts }: Pick<AdminDeps, 'hotAccounts'>,
   page: Page<AccountDocument>,
 ): Promise<Page<DescribedAccount>> {
-  const rows = await mapBounded(page.rows, maxReads, async (stored) =>
-    describeAccount(await hotAccounts.get(stored._id), stored),
-  );
-  return { ...page, rows };
+  const accounts = await hotAccounts.readAll(page.rows);
+  return { ...page, rows: accounts.map((account, i) => describeAccount(account, page.rows[i]!)) };
 }
 
 /** Changes settings of an account. Takes effect within a second. */

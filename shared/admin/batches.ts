@@ -5,7 +5,7 @@ import { hasBatchEnded, type BatchRecord } from '../work/batches/batch-record.ts
 import { BatchStore } from '../work/batches/batch-store.ts';
 import { presentBatch } from '../work/batches/present-batch.ts';
 import type { AdminDeps } from './admin-deps.ts';
-import type { AuditTrail } from './audit-trail.ts';
+import { isClientError, type AuditTrail } from './audit-trail.ts';
 import { noLongerExists } from './describe-batch.ts';
 import { findOwner, searchOwner } from './find-owner.ts';
 import type { OwnedId } from './list-place.ts';
@@ -77,17 +77,42 @@ export async function cancelBatch(
   );
 }
 
-/** Retries a batch as its owner would. @returns the new batch. @throws AppError */
+/** The batch of the failed lines of another one. */
+export interface RetriedBatch {
+  readonly id: string;
+  /** Whether an earlier call created it. */
+  readonly isReplay: boolean;
+}
+
+/**
+ * Retries a batch as its owner would.
+ * @param mayRepeat whether the batch that an earlier call has created is returned; otherwise that is an error
+ * @throws AppError
+ */
 export async function retryFailedLines(
   deps: RetryBatchDeps,
   trail: AuditTrail,
   { accountId, id }: OwnedId,
-): Promise<BatchRecord> {
-  const batch = await new BatchStore(deps.redis).find(accountId, id);
-  if (batch === null) throw noLongerExists(id);
-  return await trail.run(
-    { action: 'batch.retry', id, before: { account: accountId, status: batch.status } },
-    () => retryBatch(deps, batch),
-    (retry) => ({ retried_as: retry.id }),
-  );
+  mayRepeat = false,
+): Promise<RetriedBatch> {
+  const find = async (): Promise<BatchRecord> => {
+    const found = await new BatchStore(deps.redis).find(accountId, id);
+    if (found === null) throw noLongerExists(id);
+    return found;
+  };
+  const batch = await find();
+  if (mayRepeat && batch.retriedAs !== null) return { id: batch.retriedAs, isReplay: true };
+  try {
+    const retry = await trail.run(
+      { action: 'batch.retry', id, before: { account: accountId, status: batch.status } },
+      () => retryBatch(deps, batch),
+      (created) => ({ retried_as: created.id }),
+    );
+    return { id: retry.id, isReplay: false };
+  } catch (error) {
+    // Of several calls at once, one creates the batch.
+    const { retriedAs } = mayRepeat && isClientError(error) ? await find() : batch;
+    if (retriedAs === null || !mayRepeat) throw error;
+    return { id: retriedAs, isReplay: true };
+  }
 }

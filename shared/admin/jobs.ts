@@ -1,15 +1,19 @@
+import { AppError } from '../contract/errors.ts';
+import type { JobStatus } from '../contract/job-terms.ts';
 import { toRubNumber } from '../encoding/money.ts';
-import { redisKeys } from '../platform/redis/redis-keys.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
 import { cancelJob as cancelInRedis } from '../work/jobs/end-job-scripts.ts';
-import { findTransition, hasEnded, type JobRecord } from '../work/jobs/job-record.ts';
+import { findTransition, hasEnded, statusLetter, type JobRecord } from '../work/jobs/job-record.ts';
 import { JobStore, type FoundJob } from '../work/jobs/job-store.ts';
 import { JobTurns } from '../work/jobs/job-turns-store.ts';
+import { queueNames } from '../work/queue/job-kinds.ts';
 import { sendControl } from '../work/replies/worker-control.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { findOwner, searchOwner } from './find-owner.ts';
-import { listAfter } from './list-after-script.ts';
-import { formatPlace, type ListPlace, type OwnedId } from './list-place.ts';
+import { readLatestMembers, takeWanted, type ListedRecord, type MemberList } from './latest-members.ts';
+import type { ListPlace, OwnedId } from './list-place.ts';
 import type { Page } from './page.ts';
 
 type Deps = Pick<AdminDeps, 'redis' | 'accounts'>;
@@ -36,25 +40,72 @@ export async function showJob({ redis }: Pick<Deps, 'redis'>, { accountId, id }:
   return found === null ? null : describeJob(found);
 }
 
-/** Lists the jobs of an account, newest first. A page reads only its own jobs. */
+export interface JobFilter {
+  /** Only of this account; null for all, which needs a status. */
+  readonly accountId: string | null;
+  /** Null for all statuses. */
+  readonly status: JobStatus | null;
+}
+
+/**
+ * Lists jobs. Those of an account come newest first. Of all accounts, queued ones come by their deadlines, active ones by
+ * when their workers last reported, and ended ones by their ends; the latest first. A page of all accounts reads at most
+ * 1 000 jobs.
+ */
 export async function listJobs(
   { redis }: Pick<Deps, 'redis'>,
-  accountId: string,
+  filter: JobFilter,
   { limit, after }: { readonly limit: number; readonly after: ListPlace | null },
 ): Promise<Page<DescribedJob>> {
-  const position = after === null ? null : { score: after.atMs, member: after.id };
-  const found = await listAfter(redis, redisKeys.jobsList(accountId, 'all'), position, limit + 1);
-  const listed = found.slice(0, limit);
-  const last = listed.at(-1);
-  const jobs = await new JobStore(redis).findMany(
-    accountId,
-    listed.map(({ member }) => member),
-  );
-  return {
-    rows: jobs.map(describeJob),
-    hasMore: found.length > limit,
-    lastId: last === undefined ? null : formatPlace({ accountId, id: last.member, atMs: last.score }),
-  };
+  const { status } = filter;
+  const isWanted = ({ job }: FoundJob): boolean => status === null || job.status === status;
+  const page = await takeWanted(readJobs(redis, filter, after, limit + 1), isWanted, limit);
+  return { ...page, rows: page.rows.map(describeJob) };
+}
+
+async function* readJobs(
+  redis: RedisClient,
+  filter: JobFilter,
+  after: ListPlace | null,
+  size: number,
+): AsyncGenerator<ListedRecord<FoundJob>> {
+  const store = new JobStore(redis);
+  for await (const places of readLatestMembers(redis, findLists(filter), after, size)) {
+    const accounts = [...new Set(places.map(({ accountId }) => accountId))];
+    const found = await Promise.all(
+      accounts.map((accountId) => {
+        const own = places.filter((place) => place.accountId === accountId);
+        return store.findMany(
+          accountId,
+          own.map(({ id }) => id),
+        );
+      }),
+    );
+    const jobs = new Map(found.flat().map((one) => [`${one.job.accountId} ${one.job.id}`, one]));
+    for (const place of places) yield { place, record: jobs.get(`${place.accountId} ${place.id}`) ?? null };
+  }
+}
+
+function findLists({ accountId, status }: JobFilter): MemberList[] {
+  if (accountId !== null)
+    return [
+      { key: redisKeys.jobsList(accountId, status === null ? 'all' : statusLetter(status)), accountId },
+    ];
+  const ofShards = (keyOf: (shard: number) => string): MemberList[] =>
+    Array.from({ length: shardCount }, (_, shard) => ({ key: keyOf(shard), accountId: null }));
+  switch (status) {
+    case 'queued':
+      return ofShards(redisKeys.jobDeadlines);
+    case 'active':
+      return ofShards(redisKeys.jobLeases);
+    case 'failed':
+      return queueNames.flatMap((queue) => ofShards((shard) => redisKeys.jobFailures(shard, queue)));
+    case 'succeeded':
+    case 'cancelled':
+      return ofShards(redisKeys.jobsEnded);
+    default:
+      throw new AppError('validation_failed', { message: 'Name an account, a status of jobs, or both.' });
+  }
 }
 
 /** Cancels a job as its owner would. A job that has ended is not changed. */

@@ -1,6 +1,40 @@
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import { listAfter } from './list-after-script.ts';
-import { comparePlaces, type ListPlace } from './list-place.ts';
+import { comparePlaces, formatPlace, type ListPlace } from './list-place.ts';
+import type { Page } from './page.ts';
+
+/** Records that are read for one page. A list may have fewer wanted ones among them than a page has. */
+const maxRead = 1_000;
+
+/** A member of a list with its record; null if it was deleted meanwhile. */
+export interface ListedRecord<T> {
+  readonly place: ListPlace;
+  readonly record: T | null;
+}
+
+/**
+ * Takes a page of those records of a list that are wanted. It reads at most 1 000, after which it ends with fewer than it may
+ * have.
+ */
+export async function takeWanted<T>(
+  listed: AsyncIterable<ListedRecord<T>>,
+  isWanted: (record: T) => boolean,
+  limit: number,
+): Promise<Page<T>> {
+  const rows: T[] = [];
+  let last: ListPlace | null = null;
+  let read = 0;
+  for await (const { place, record } of listed) {
+    read += 1;
+    const isRow = record !== null && isWanted(record);
+    const isFull = rows.length === limit;
+    if (isRow && !isFull) rows.push(record);
+    if (!isFull) last = place;
+    if ((isRow && isFull) || read === maxRead)
+      return { rows, hasMore: true, lastId: last === null ? null : formatPlace(last) };
+  }
+  return { rows, hasMore: false, lastId: last === null ? null : formatPlace(last) };
+}
 
 /** Members that are read together from each list. */
 const defaultPageSize = 100;

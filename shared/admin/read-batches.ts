@@ -2,8 +2,8 @@ import { hasBatchEnded, type BatchRecord, type BatchStatus } from '../work/batch
 import { BatchStore } from '../work/batches/batch-store.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
-import { readLatestMembers } from './latest-members.ts';
-import { comparePlaces, formatPlace, type ListPlace } from './list-place.ts';
+import { readLatestMembers, takeWanted, type ListedRecord } from './latest-members.ts';
+import { comparePlaces, type ListPlace } from './list-place.ts';
 import type { Page } from './page.ts';
 
 export interface BatchFilter {
@@ -17,13 +17,11 @@ export interface BatchFilter {
 const pageSize = 100;
 /** Accounts whose lists are read together. */
 const accountsPerRead = 100;
-/** Records that are read for one page. A list of one status may have fewer batches among them than a page has. */
-const maxRead = 1_000;
 
 /** Yields batches, newest first. Ended ones of all accounts are in the order of their ends, latest first. */
 export async function* readBatches(redis: RedisClient, filter: BatchFilter): AsyncGenerator<BatchRecord> {
-  for await (const { batch } of readFrom(redis, filter, null, pageSize))
-    if (batch !== null && isWanted(batch, filter)) yield batch;
+  for await (const { record } of readFrom(redis, filter, null, pageSize))
+    if (record !== null && isWanted(record, filter)) yield record;
 }
 
 /**
@@ -35,29 +33,12 @@ export async function listBatches(
   filter: BatchFilter,
   { limit, after }: { readonly limit: number; readonly after: ListPlace | null },
 ): Promise<Page<BatchRecord>> {
-  const rows: BatchRecord[] = [];
-  let last: ListPlace | null = null;
-  let read = 0;
-  for await (const { place, batch } of readFrom(redis, filter, after, limit + 1)) {
-    read += 1;
-    const isRow = batch !== null && isWanted(batch, filter);
-    const isFull = rows.length === limit;
-    if (isRow && !isFull) rows.push(batch);
-    if (!isFull) last = place;
-    if ((isRow && isFull) || read === maxRead)
-      return { rows, hasMore: true, lastId: last === null ? null : formatPlace(last) };
-  }
-  return { rows, hasMore: false, lastId: last === null ? null : formatPlace(last) };
+  const listed = readFrom(redis, filter, after, limit + 1);
+  return await takeWanted(listed, (batch) => isWanted(batch, filter), limit);
 }
 
 const isWanted = (batch: BatchRecord, { status }: BatchFilter): boolean =>
   status === null ? !hasBatchEnded(batch) : batch.status === status;
-
-interface ListedBatch {
-  readonly place: ListPlace;
-  /** Null if it was deleted meanwhile. */
-  readonly batch: BatchRecord | null;
-}
 
 /** Yields the batches of a list after a place, also those that are not wanted. */
 async function* readFrom(
@@ -65,11 +46,11 @@ async function* readFrom(
   filter: BatchFilter,
   after: ListPlace | null,
   size: number,
-): AsyncGenerator<ListedBatch> {
+): AsyncGenerator<ListedRecord<BatchRecord>> {
   const store = new BatchStore(redis);
   for await (const places of readPlaces(redis, filter, after, size)) {
     const found = await Promise.all(places.map(({ accountId, id }) => store.find(accountId, id)));
-    for (const [i, place] of places.entries()) yield { place, batch: found[i]! };
+    for (const [i, place] of places.entries()) yield { place, record: found[i]! };
   }
 }
 

@@ -9,9 +9,18 @@ type Deps = Pick<AdminDeps, 'accounts'>;
 
 const idOf = ({ _id }: AccountDocument): string => _id;
 
+export interface AccountFilter {
+  /** Only accounts that are banned, or are not. */
+  readonly banned?: boolean | undefined;
+}
+
 /** Lists all accounts, newest first. */
-export async function listAccounts({ accounts }: Deps, { limit, after }: PageRequest) {
-  return toPage(await accounts.listPage(after, limit + 1), limit, idOf);
+export async function listAccounts(
+  { accounts }: Deps,
+  { limit, after }: PageRequest,
+  { banned }: AccountFilter = {},
+) {
+  return toPage(await accounts.listPage(after, limit + 1, banned), limit, idOf);
 }
 
 /** The beginning of an account's id. Shorter ones would find a part of all accounts. */
@@ -30,37 +39,41 @@ export async function searchAccounts(
   deps: Deps,
   text: string,
   request: PageRequest,
+  filter: AccountFilter = {},
 ): Promise<Page<AccountDocument>> {
   const terms = readSearch(text);
   const [longest] = terms;
-  if (longest === undefined) return await listAccounts(deps, request);
+  if (longest === undefined) return await listAccounts(deps, request, filter);
   const { limit, after } = request;
+  const matches = (account: AccountDocument): boolean =>
+    (filter.banned === undefined || account.banned === filter.banned) && matchesAll(account, terms);
   const isOfId = (accountId: string): boolean => isIdBeginning(accountId, longest);
   const isInIds = after === null || isOfId(after);
-  const ofIds = isInIds && idBeginning.test(longest) ? await findByIds(deps, longest, terms, request) : null;
+  const ofIds =
+    isInIds && idBeginning.test(longest) ? await findByIds(deps, longest, matches, request) : null;
   if (ofIds?.hasMore === true) return ofIds;
   const found = [...(ofIds?.rows ?? [])];
   const isPast = after !== null && !isOfId(after);
   const start = isPast ? await findPlace(deps, after, longest) : null;
   if (isPast && start === null) return toPage(found, limit, idOf);
-  return await addByWords(deps, { terms, longest, found, start, isOfId, limit });
+  return await addByWords(deps, { matches, longest, found, start, isOfId, limit });
 }
 
 const isIdBeginning = (accountId: string, term: string): boolean =>
   idBeginning.test(term) && accountId.startsWith(term);
 
-/** Finds accounts whose ids begin with a text, and that match all terms. */
+/** Finds accounts whose ids begin with a text, and that match. */
 async function findByIds(
   { accounts }: Deps,
   beginning: string,
-  terms: readonly string[],
+  matches: WordSearch['matches'],
   { limit, after }: PageRequest,
 ): Promise<Page<AccountDocument>> {
   const found: AccountDocument[] = [];
   let last = after;
   for (let read = 0; found.length <= limit;) {
     const next = await accounts.listByIdPrefix(beginning, last, limit + 1);
-    found.push(...next.filter((account) => matchesAll(account, terms)));
+    found.push(...next.filter(matches));
     last = next.at(-1)?._id ?? last;
     read += next.length;
     if (next.length <= limit) break;
@@ -70,7 +83,8 @@ async function findByIds(
 }
 
 interface WordSearch {
-  readonly terms: readonly string[];
+  /** Whether an account has all words, and is among those that are wanted. */
+  readonly matches: (account: AccountDocument) => boolean;
   readonly longest: string;
   /** Accounts that come before those found by words. */
   readonly found: AccountDocument[];
@@ -80,7 +94,7 @@ interface WordSearch {
 }
 
 async function addByWords({ accounts }: Deps, search: WordSearch): Promise<Page<AccountDocument>> {
-  const { terms, longest, found, start, isOfId, limit } = search;
+  const { matches, longest, found, start, isOfId, limit } = search;
   let place = start;
   let words = 0;
   // The last account that was at its first matching word, whether or not its other words match.
@@ -96,7 +110,7 @@ async function addByWords({ accounts }: Deps, search: WordSearch): Promise<Page<
       // Each account is listed at its first matching word. Outdated words are not among its words.
       if (findFirstWord(account, longest) !== word) continue;
       lastSeen = accountId;
-      if (matchesAll(account, terms)) found.push(account);
+      if (matches(account)) found.push(account);
     }
     place = places.at(-1) ?? place;
     words += places.length;

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum, Time } from './fields.ts';
+import { RequestQuantities, RequestRates } from './request-rates.ts';
 
 export const requestOutcomes = ['success', 'error'] as const;
 export const RequestOutcomeName = StringEnum(requestOutcomes);
@@ -16,6 +17,11 @@ export const AdminAttempt = Type.Object(
     reason: Nullable(
       Type.String({
         description: 'Why it failed, in the vendor’s words without secrets; null for a success.',
+      }),
+    ),
+    started_ms: Nullable(
+      Type.Integer({
+        description: 'From the admission of the request to this call; null for rows of earlier releases.',
       }),
     ),
     duration_ms: Type.Integer({ description: 'From the call to its end.' }),
@@ -54,6 +60,7 @@ export const AdminRequest = Type.Object(
     prompt_tokens: count('All prompt tokens.'),
     cache_read_tokens: count('The part of them that the vendor read from its cache.'),
     completion_tokens: count('All completion tokens.'),
+    reasoning_tokens: count('The part of them that was reasoning; null if the vendor does not report it.'),
     images: count('Images that were made.'),
     lines: count('For a batch: how many lines called the model. Otherwise null.'),
     estimated: Nullable(
@@ -62,6 +69,14 @@ export const AdminRequest = Type.Object(
       }),
     ),
     total_time: Nullable(Type.Number({ description: 'Seconds from admission to settlement.' })),
+    queued_ms: count(
+      'From the admission to the first call; null if there was none, and for rows of earlier releases.',
+    ),
+    first_token_seconds: Nullable(
+      Type.Number({
+        description: 'Seconds until the first output of a streamed chat; null for everything else.',
+      }),
+    ),
     cost: Type.Number({ description: 'What the customer paid, in roubles.' }),
     shortfall: Type.Number({
       description:
@@ -75,6 +90,15 @@ export const AdminRequest = Type.Object(
       }),
     ),
     margin: Nullable(Type.Number({ description: '`cost` minus `vendor_cost`, in roubles.' })),
+    rates: Nullable(RequestRates),
+    quantities: Nullable(RequestQuantities),
+    vendor_rates: Nullable({
+      ...RequestRates,
+      description:
+        'The prices that the vendor charges by, in roubles: those of the route in the catalog, if they give exactly ' +
+        '`vendor_cost`. Otherwise null: the catalog has changed, several calls cost something, or a line of a batch.',
+    }),
+    vendor_quantities: Nullable({ ...RequestQuantities, description: 'Null if `vendor_rates` is.' }),
     free: Type.Boolean({ description: 'Whether it was paid for with a free request.' }),
     user: Nullable(Type.String({ description: 'The end user named by the customer.' })),
     user_ip: Nullable(Type.String({ description: 'The address of the customer.' })),
@@ -86,7 +110,8 @@ export type AdminRequest = Static<typeof AdminRequest>;
 
 export const AdminSpend = Type.Object(
   {
-    account: Type.Optional(Type.String({ description: 'Only if `by` has it, as for the next two.' })),
+    account: Type.Optional(Type.String({ description: 'Only if `by` has it, as for the next three.' })),
+    upstream: Type.Optional(Type.String({ description: 'The upstream that was called last.' })),
     model: Type.Optional(Type.String()),
     day: Type.Optional(Type.String({ description: 'YYYY-MM-DD, in UTC, of the admission.' })),
     requests: Type.Integer({ description: 'Lines of batches count one by one.' }),

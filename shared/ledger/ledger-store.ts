@@ -11,7 +11,12 @@ import {
 import { LedgerConflict } from './ledger-conflict.ts';
 import { describeCredit, type RefillLogDocument, type RequestedCredit } from './refill-rows.ts';
 import { createRequestLogIndexes } from './request-log-indexes-store.ts';
-import { SpendStore, type AccountSpendDocument, type ModelSpendDocument } from './spend-store.ts';
+import {
+  SpendStore,
+  type AccountSpendDocument,
+  type ModelSpendDocument,
+  type UpstreamSpendDocument,
+} from './spend-store.ts';
 import { spendSums } from './sum-spend.ts';
 import {
   firstStreamId,
@@ -53,6 +58,8 @@ export interface RequestLogDocument extends Omit<
   'v' | 'requestId' | 'at' | 'failedLines' | 'vendorCostNano'
 > {
   readonly _id: string;
+  /** The upstream that was called last, for the index; absent if none was, and in rows of earlier releases. */
+  readonly upstream?: string;
   /** When the request was admitted. */
   readonly at: Date;
   /** When the request was settled. Rows expire at a fixed time after this, in the order of their ordinals. */
@@ -261,6 +268,10 @@ export class LedgerStore {
     return await findApplied(this.spend.ofModels, ids);
   }
 
+  async findUpstreamSpendApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
+    return await findApplied(this.spend.ofUpstreams, ids);
+  }
+
   async findStatsApplied(ids: readonly string[]): Promise<Map<string, StreamId>> {
     return await findApplied(this.stats, ids);
   }
@@ -291,6 +302,11 @@ export class LedgerStore {
   /** As `addToStats`. */
   async addToModelSpend(changes: readonly SumsChange<ModelSpendDocument>[]): Promise<void> {
     if (!(await addToSums(this.spend.ofModels, spendSums, changes))) throw new LedgerConflict();
+  }
+
+  /** As `addToStats`. */
+  async addToUpstreamSpend(changes: readonly SumsChange<UpstreamSpendDocument>[]): Promise<void> {
+    if (!(await addToSums(this.spend.ofUpstreams, spendSums, changes))) throw new LedgerConflict();
   }
 }
 

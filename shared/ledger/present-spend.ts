@@ -7,6 +7,7 @@ export function presentSpend(row: SpendRow): AdminSpend {
   const { vendorCostNano, marginNano } = findMargin(row);
   return {
     ...(row.account !== null && { account: row.account }),
+    ...(row.upstream !== null && { upstream: row.upstream }),
     ...(row.model !== null && { model: row.model }),
     ...(row.day !== null && { day: row.day }),
     requests: row.requests,

@@ -3,7 +3,13 @@ import type { Pricing } from '../contract/models.ts';
 import { ConfigError } from '../platform/runtime/config-error.ts';
 import { explainMongoError } from '../platform/storage/explain-mongo-error.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
-import { isMongoUnavailable, type Collection, type Database } from '../platform/storage/mongo-client.ts';
+import {
+  callMongo,
+  isMongoUnavailable,
+  type Collection,
+  type Database,
+} from '../platform/storage/mongo-client.ts';
+import type { RequestLogDocument } from './ledger-store.ts';
 
 /** A price that requests were settled with; kept forever. `_id` is `model:version`. */
 interface PriceDocument {
@@ -12,6 +18,12 @@ interface PriceDocument {
   readonly version: string;
   readonly pricing: Pricing;
   readonly firstSeenAt: Date;
+}
+
+/** A row with the prices that its request was charged by; null if they are not stored. */
+export interface PricedRow {
+  readonly row: RequestLogDocument;
+  readonly pricing: Pricing | null;
 }
 
 /** A model at a price. */
@@ -98,6 +110,22 @@ export class PriceStore {
       throw explanation === null ? error : new ConfigError(explanation, { cause: error });
     }
     return (model, version) => days.get(`${model}:${version}`);
+  }
+
+  /** Adds to rows the prices that their requests were charged by. Looks up each price once. */
+  async addTo(rows: readonly RequestLogDocument[]): Promise<PricedRow[]> {
+    const keyOf = ({ model, priceVersion }: RequestLogDocument): string => `${model}:${priceVersion}`;
+    const distinct = new Map(rows.map((row) => [keyOf(row), row]));
+    const found = await callMongo(() =>
+      Promise.all(
+        Array.from(
+          distinct,
+          async ([key, { model, priceVersion }]) => [key, await this.find(model, priceVersion)] as const,
+        ),
+      ),
+    );
+    const prices = new Map(found);
+    return rows.map((row) => ({ row, pricing: prices.get(keyOf(row)) ?? null }));
   }
 
   /** Returns null if the price is not stored. */

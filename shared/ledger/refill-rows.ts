@@ -24,6 +24,21 @@ export interface RefillLogDocument {
   readonly note?: string;
 }
 
+/** Where refills come from, as it is shown. */
+export const refillSources = ['operator', 'code', 'signup'] as const;
+export type RefillSource = (typeof refillSources)[number];
+
+const sources: Readonly<Record<RefillEvent['source'], RefillSource>> = {
+  code: 'code',
+  signup: 'signup',
+  admin: 'operator',
+  demo: 'operator',
+  test: 'operator',
+};
+
+export const sourceOf = ({ source = 'code' }: Pick<RefillLogDocument, 'source'>): RefillSource =>
+  sources[source];
+
 /** What the ledger remembers of a credit with an Idempotency-Key. */
 export function describeCredit({ requestedNano, requestedFree, note }: RefillEvent): RequestedCredit {
   if (requestedNano === undefined || requestedFree === undefined) return {};

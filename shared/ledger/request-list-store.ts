@@ -3,11 +3,14 @@ import type mongoose from 'mongoose';
 import type { RequestOutcomeName } from '../contract/admin-requests.ts';
 import { callMongo, type FindCursor } from '../platform/storage/mongo-client.ts';
 import { addDays, startOfDay, toDay } from './days.ts';
+import type { RunRead } from './spend-store.ts';
 import type { LedgerDocument, LedgerStore, RequestLogDocument } from './ledger-store.ts';
 
 export interface RequestFilter {
   readonly accountId?: string | undefined;
   readonly model?: string | undefined;
+  /** The one that was called last. Rows of earlier releases have none. */
+  readonly upstream?: string | undefined;
   readonly outcome?: RequestOutcomeName | undefined;
   /** Of the admission; included. */
   readonly since?: Date | undefined;
@@ -145,23 +148,31 @@ export class RequestListStore {
         };
   }
 
-  /** Yields all requests that the filter selects, newest first, a page at a time. */
-  async *listAll(filter: RequestFilter, pageSize = 100): AsyncGenerator<RequestLogDocument> {
+  /**
+   * Yields all requests that the filter selects, newest first, a page at a time.
+   * @param runRead runs the read of a page, such as in a turn of the caller
+   */
+  async *listPages(
+    filter: RequestFilter,
+    pageSize: number,
+    runRead: RunRead = (read) => read(),
+  ): AsyncGenerator<readonly RequestLogDocument[]> {
     let after: Position | undefined;
     for (;;) {
-      const { rows, hasMore } = await this.list(filter, pageSize, after);
-      yield* rows;
+      const { rows, hasMore } = await runRead(() => this.list(filter, pageSize, after));
+      yield rows;
       if (!hasMore) return;
       after = positionOf(rows.at(-1)!);
     }
   }
 
   /**
-   * Counts requests. Uses the daily sums if the filter has no outcome and whole days, otherwise counts up to 10 000. The
+   * Counts requests. Uses the daily sums if the filter has neither outcome nor upstream, and whole days, otherwise counts up to 10 000. The
    * sums include the lines of batches once, as the row of their batch.
    */
   async count(filter: RequestFilter): Promise<RequestCount> {
-    const days = filter.outcome === undefined ? this.#findWholeDays(filter) : null;
+    const hasSums = filter.outcome === undefined && filter.upstream === undefined;
+    const days = hasSums ? this.#findWholeDays(filter) : null;
     if (days !== null) {
       const sums = await this.#ledger.spend.sum({ ...filter, ...days });
       return { count: sums?.rows ?? 0, isExact: true };
@@ -263,9 +274,10 @@ const lastDay = '9999-12-31';
 const listOutcomes = ({ outcome }: RequestFilter): boolean[] =>
   outcome === undefined ? [true, false] : [outcome === 'success'];
 
-const fieldsOf = ({ accountId, model }: RequestFilter) => ({
+const fieldsOf = ({ accountId, model, upstream }: RequestFilter) => ({
   ...(accountId !== undefined && { accountId }),
   ...(model !== undefined && { model }),
+  ...(upstream !== undefined && { upstream }),
 });
 
 const newestFirst = { at: -1, _id: -1 } as const;

@@ -2,19 +2,11 @@
 import type { RequestOutcomeName } from '../contract/admin-requests.ts';
 import { addDays, startOfDay, toDay } from './days.ts';
 import { logLifetimeSeconds, type LedgerStore, type RequestLogDocument } from './ledger-store.ts';
-import type { PriceStore } from './price-store.ts';
-import {
-  maxCounted,
-  positionOf,
-  RequestListStore,
-  type Position,
-  type RequestFilter,
-  type RowSums,
-} from './request-list-store.ts';
+import type { PricedRow, PriceStore } from './price-store.ts';
+import { maxCounted, RequestListStore, type RequestFilter, type RowSums } from './request-list-store.ts';
 import type { RunRead } from './spend-store.ts';
 import { nextReadTurn } from '../fairness/work-turns.ts';
 import { callMongo, type FindCursor } from '../platform/storage/mongo-client.ts';
-import type { Pricing } from '../contract/models.ts';
 import { countOrdinals, findPage, type OrdinalSpan } from './ordinal-page.ts';
 
 /** Which of its requests an account's owner asks for. */
@@ -26,12 +18,6 @@ export interface RequestLogFilter {
   /** Of the admission; not included. */
   readonly until?: Date | undefined;
   readonly requestId?: string | undefined;
-}
-
-/** A row with the prices that its request was charged by; null if they are not stored. */
-export interface PricedRow {
-  readonly row: RequestLogDocument;
-  readonly pricing: Pricing | null;
 }
 
 export type RequestTotals = Omit<RowSums, 'rows'>;
@@ -95,7 +81,7 @@ export class RequestLogStore {
     const { totalCount, rows } = isFiltered
       ? await this.#readSelected(reader, selected, counted, page, pageSize)
       : await this.#readNumbered(reader, page, pageSize);
-    return { totalCount, rows: await this.#addPrices(rows), totals, isExact };
+    return { totalCount, rows: await this.#prices.addTo(rows), totals, isExact };
   }
 
   /** Counts the requests that a filter selects, up to a maximum. */
@@ -119,16 +105,8 @@ export class RequestLogStore {
       return;
     }
     const selected = this.#select(reader, filter);
-    let after: Position | undefined;
-    for (;;) {
-      const { rows, hasMore } = await runRead(async () => {
-        const page = await this.#list.list(selected, pageSize, after);
-        return { ...page, rows: await this.#addPrices(page.rows) };
-      });
-      yield rows;
-      if (!hasMore) return;
-      after = positionOf(rows.at(-1)!.row);
-    }
+    for await (const rows of this.#list.listPages(selected, pageSize, runRead))
+      yield await runRead(() => this.#prices.addTo(rows));
   }
 
   /** The first moment that customers see. */
@@ -152,7 +130,7 @@ export class RequestLogStore {
       (since === undefined || row.at >= since) &&
       (until === undefined || row.at < until);
     const rows = isSelected ? [row] : [];
-    const priced = page === 1 ? await this.#addPrices(rows) : [];
+    const priced = page === 1 ? await this.#prices.addTo(rows) : [];
     return {
       totalCount: rows.length,
       rows: priced,
@@ -226,21 +204,6 @@ export class RequestLogStore {
     const lastDay = endDay === null ? toDay(this.#now()) : addDays(endDay, -1);
     const days = await this.#ledger.spend.sum({ accountId, model, since: firstDay, until: lastDay });
     return [...sums, ...(days === null ? [] : [days])].reduce(addTotals, noTotals);
-  }
-
-  /** Looks up each price once. */
-  async #addPrices(rows: readonly RequestLogDocument[]): Promise<PricedRow[]> {
-    const keyOf = ({ model, priceVersion }: RequestLogDocument): string => `${model}:${priceVersion}`;
-    const distinct = new Map(rows.map((row) => [keyOf(row), row]));
-    const found = await callMongo(() =>
-      Promise.all(
-        Array.from(distinct, async ([key, { model, priceVersion }]) => {
-          return [key, await this.#prices.find(model, priceVersion)] as const;
-        }),
-      ),
-    );
-    const prices = new Map(found);
-    return rows.map((row) => ({ row, pricing: prices.get(keyOf(row)) ?? null }));
   }
 }
 

@@ -25,15 +25,30 @@ export interface ModelSpendDocument extends SpendSums, SumsDocument {
   readonly day: string;
 }
 
+/**
+ * The sums of a day of the requests to a model that an upstream was the last to be called for, by accounts of one shard;
+ * `_id` is `shard:day:upstream model`. Without lines of batches, and only since the release that brought it. Kept forever.
+ */
+export interface UpstreamSpendDocument extends ModelSpendDocument {
+  readonly upstream: string;
+}
+
 export interface SpendFilter {
   readonly accountId?: string | undefined;
+  /** Not together with an account, also not as a dimension. */
+  readonly upstream?: string | undefined;
   readonly model?: string | undefined;
   /** Days as YYYY-MM-DD in UTC, both included. */
   readonly since: string;
   readonly until: string;
 }
 
-type StoredSpend = SpendSums & { readonly accountId?: string; readonly model: string; readonly day: string };
+interface StoredSpend extends SpendSums {
+  readonly accountId?: string;
+  readonly upstream?: string;
+  readonly model: string;
+  readonly day: string;
+}
 
 /** In place of a model, in sums over all models of a shard. Totals of a month are then few documents. */
 export const allModels = '';
@@ -53,11 +68,13 @@ export type RunRead = <T>(read: () => Promise<T>) => Promise<T>;
 export class SpendStore {
   readonly ofAccounts: Collection<AccountSpendDocument>;
   readonly ofModels: Collection<ModelSpendDocument>;
+  readonly ofUpstreams: Collection<UpstreamSpendDocument>;
   readonly #accounts: Collection<{ _id: string }>;
 
   constructor(db: Database) {
     this.ofAccounts = db.collection('account_spend');
     this.ofModels = db.collection('model_spend');
+    this.ofUpstreams = db.collection('upstream_spend');
     this.#accounts = db.collection('accounts');
   }
 
@@ -65,6 +82,8 @@ export class SpendStore {
     await this.ofAccounts.createIndex({ accountId: 1, day: 1, model: 1 });
     await this.ofModels.createIndex({ day: 1, model: 1 });
     await this.ofModels.createIndex({ model: 1, day: 1 });
+    await this.ofUpstreams.createIndex({ day: 1, model: 1 });
+    await this.ofUpstreams.createIndex({ model: 1, day: 1 });
   }
 
   /**
@@ -78,12 +97,18 @@ export class SpendStore {
     runRead: RunRead = (read) => read(),
   ): AsyncGenerator<SpendRow[]> {
     const run: RunRead = (read) => runRead(() => callMongo(read));
+    const { upstream } = filter;
     const pages =
-      filter.accountId === undefined && by.has('account')
-        ? this.#readAllAccounts(filter, run)
-        : filter.accountId === undefined
-          ? readBatches(this.#findOfModels(filter, by), run)
-          : readBatches(this.#findOfAccount(filter, filter.accountId), run);
+      upstream !== undefined || by.has('upstream')
+        ? readBatches(
+            findOfModels(this.ofUpstreams, filter, by, upstream === undefined ? {} : { upstream }),
+            run,
+          )
+        : filter.accountId === undefined && by.has('account')
+          ? this.#readAllAccounts(filter, run)
+          : filter.accountId === undefined
+            ? readBatches(findOfModels(this.ofModels, filter, by), run)
+            : readBatches(this.#findOfAccount(filter, filter.accountId), run);
     yield* sumSpend(pages, by);
   }
 
@@ -101,17 +126,6 @@ export class SpendStore {
   #findOfAccount({ model, since, until }: SpendFilter, accountId: string): FindCursor<StoredSpend> {
     const within = { day: { $gte: since, $lte: until }, ...(model !== undefined && { model }) };
     return this.ofAccounts.find({ accountId, ...within }, limits).sort({ day: 1, model: 1 });
-  }
-
-  /** Sums over all accounts, by day. */
-  #findOfModels(
-    { model, since, until }: SpendFilter,
-    by: ReadonlySet<SpendDimension>,
-  ): FindCursor<StoredSpend> {
-    const day = { $gte: since, $lte: until };
-    return model === undefined && by.has('model')
-      ? this.ofModels.find({ day, model: { $gt: allModels } }, limits).sort({ day: 1, model: 1 })
-      : this.ofModels.find({ model: model ?? allModels, day }, limits).sort({ day: 1 });
   }
 
   /** Sums of all accounts, one account after the other. Accounts without sums give empty pages. */
@@ -141,6 +155,22 @@ export class SpendStore {
       .toArray();
     return found.map(({ _id }) => _id);
   }
+}
+
+/** Sums over all accounts, by day. */
+function findOfModels<T extends ModelSpendDocument>(
+  collection: Collection<T>,
+  { model, since, until }: SpendFilter,
+  by: ReadonlySet<SpendDimension>,
+  more: object = {},
+): FindCursor<StoredSpend> {
+  const day = { $gte: since, $lte: until };
+  const isByModel = model === undefined && by.has('model');
+  const selected = isByModel ? { day, model: { $gt: allModels } } : { model: model ?? allModels, day };
+  const filter = { ...selected, ...more } as unknown as mongoose.mongo.Filter<T>;
+  return (collection as unknown as Collection<ModelSpendDocument>)
+    .find(filter as mongoose.mongo.Filter<ModelSpendDocument>, limits)
+    .sort(isByModel ? { day: 1, model: 1 } : { day: 1 });
 }
 
 /** Yields what a cursor finds, as MongoDB sends it. */

@@ -32,25 +32,42 @@ export const spendSums = [
   'costedNano',
 ] as const satisfies readonly (keyof SpendSums)[];
 
-export const spendDimensions = ['account', 'model', 'day'] as const;
+export const spendDimensions = ['account', 'upstream', 'model', 'day'] as const;
+/** Unless a request says it. Sums by upstream are not kept by account. */
+export const defaultDimensions = ['account', 'model', 'day'] as const;
 /** How many days are summed unless a request says it. */
 export const defaultSpendDays = 30;
 /** The longest span of a request to the API. */
 export const maxSpendDays = 366;
 export type SpendDimension = (typeof spendDimensions)[number];
 
+/** Sums are kept by account or by upstream, not by both. */
+export const hasAccountAndUpstream = (
+  filter: { readonly accountId?: string | undefined; readonly upstream?: string | undefined },
+  by: ReadonlySet<SpendDimension>,
+): boolean =>
+  (filter.accountId !== undefined || by.has('account')) &&
+  (filter.upstream !== undefined || by.has('upstream'));
+export const noSumsOfBoth = 'or the filters name an account and an upstream: there are no sums by both';
+
 /** Sums by some dimensions. The others are null. */
 export interface SpendRow extends SpendSums {
   readonly account: string | null;
+  readonly upstream: string | null;
   readonly model: string | null;
   readonly day: string | null;
 }
 
-type Summed = SpendSums & { readonly accountId?: string; readonly model: string; readonly day: string };
+type Summed = SpendSums & {
+  readonly accountId?: string;
+  readonly upstream?: string;
+  readonly model: string;
+  readonly day: string;
+};
 type Sums = { -readonly [K in keyof SpendSums]: SpendSums[K] };
 
 /**
- * Sums documents by some dimensions. Holds the sums of one account and day, so at most one row per model.
+ * Sums documents by some dimensions. Holds the sums of one account and day, so at most one row per model, and per upstream.
  * @param pages documents in the order of account and day, of those that are dimensions
  * @returns for each page the rows that it completes, which may be none; then the last rows
  */
@@ -59,11 +76,13 @@ export async function* sumSpend(
   by: ReadonlySet<SpendDimension>,
 ): AsyncGenerator<SpendRow[]> {
   let current: Pick<SpendRow, 'account' | 'day'> | null = null;
-  let byModel = new Map<string | null, Sums>();
+  let groups = new Map<string, Pick<SpendRow, 'upstream' | 'model'> & { readonly sums: Sums }>();
   const takeRows = (): SpendRow[] => {
-    const rows = [...byModel].sort(([one], [other]) => ((one ?? '') < (other ?? '') ? -1 : 1));
-    byModel = new Map();
-    return current === null ? [] : rows.map(([model, sums]) => ({ ...current!, model, ...sums }));
+    const rows = [...groups].sort(([one], [other]) => (one < other ? -1 : 1));
+    groups = new Map();
+    return current === null
+      ? []
+      : rows.map(([, { upstream, model, sums }]) => ({ ...current!, upstream, model, ...sums }));
   };
   for await (const page of pages) {
     const complete: SpendRow[] = [];
@@ -74,10 +93,12 @@ export async function* sumSpend(
         complete.push(...takeRows());
         current = { account, day };
       }
+      const upstream = by.has('upstream') ? (document.upstream ?? null) : null;
       const model = by.has('model') ? document.model : null;
-      const sums = byModel.get(model);
-      if (sums === undefined) byModel.set(model, pickSums(document));
-      else add(sums, pickSums(document));
+      const key = `${upstream ?? ''} ${model ?? ''}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, { upstream, model, sums: pickSums(document) });
+      else add(group.sums, pickSums(document));
     }
     yield complete;
   }

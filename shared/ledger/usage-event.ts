@@ -46,6 +46,8 @@ export interface UsageEvent {
   readonly failedLines?: number;
   /** The calls to vendors, in their order. Absent if there was none, for lines of a batch, and in events of release 0.1. */
   readonly calls?: readonly RecordedCall[];
+  /** When each of `calls` began, in ms from the admission; in a list of its own, which earlier releases ignore. */
+  readonly callStartsMs?: readonly number[];
   /**
    * What the vendors charge the operator, in nano-roubles; as text, because Lua and JSON have no such integers. Absent
    * if it is unknown.
@@ -60,6 +62,10 @@ export interface UsageEvent {
 export type RecordedCall =
   | readonly [upstream: string, durationMs: number]
   | readonly [upstream: string, durationMs: number, status: number | null, reason: string];
+
+/** The upstream that was called last, to which a request counts; null if none was. */
+export const lastUpstreamOf = ({ calls = [] }: Pick<UsageEvent, 'calls'>): string | null =>
+  calls.at(-1)?.[0] ?? null;
 
 /** Further calls replace the last one, so that the first failures and the end are known. */
 export const maxRecordedCalls = 10;
@@ -318,6 +324,7 @@ const usageChecks = listChecks<UsageDetails>({
   user: optional(isText),
   lines: optional(isCount),
   failedLines: optional(isCount),
+  callStartsMs: optional((starts) => Array.isArray(starts) && starts.every(isNumber)),
   calls: optional((calls) => Array.isArray(calls) && calls.every(isRecordedCall)),
   vendorCostNano: optional((cost) => isText(cost) && /^\d{1,30}$/.test(cost as string)),
 });

@@ -46,11 +46,13 @@ const browserArgs = [
 /** Layout that moves this much is visible. */
 const maxLayoutShift = 0.02;
 
-async function launchPages() {
+/** @param keepsPages whether it keeps pages that were left, to go back to them as they were, as people's browsers do */
+export async function launchPages(keepsPages = false) {
   return await chromium.launch({
     executablePath: findBrowserPath()!,
     chromiumSandbox: false,
     args: browserArgs,
+    ...(keepsPages ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
   });
 }
 

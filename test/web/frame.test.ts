@@ -1,9 +1,11 @@
 import test from 'ava';
+import type { Route } from 'playwright-core';
 import sharp from 'sharp';
 import { withBrowser } from '../support/browser.ts';
 import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
+  launchPages,
   maxScriptBytes,
   signIn,
   takeScreenshots,
@@ -152,3 +154,37 @@ withBrowser('a clock that was wrong when the session was refreshed does not end 
   const names = (await web.context.cookies()).map(({ name }) => name);
   t.true(names.includes('mg_session'));
 });
+
+withBrowser(
+  'going back after signing out shows nothing of the user, also from what the browser kept',
+  async (t) => {
+    const keeping = await launchPages(true);
+    t.teardown(() => keeping.close());
+    const web = await useWebPage(t, keeping, stack);
+    const { page } = web;
+    const { user } = await signIn(web, stack);
+    // Chromium keeps no page that forbids it. Other browsers do.
+    const forgetHeader = async (route: Route): Promise<void> => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), 'cache-control': 'no-cache' } });
+    };
+    await page.route('**/settings', forgetHeader, { times: 1 });
+    await web.open('/settings');
+    await page.locator('.settings-email', { hasText: user.email }).waitFor();
+    await page.evaluate(`addEventListener('pageshow', ({ persisted }) =>
+    sessionStorage.setItem('restored', persisted + ' ' + document.documentElement.style.display))`);
+    await web.open('/models');
+    // A page that was kept is not loaded.
+    await page.goBack({ waitUntil: 'commit' });
+    await page.locator('.settings-email', { hasText: user.email }).waitFor();
+    t.is(await page.evaluate("sessionStorage.getItem('restored')"), 'true ');
+    await page.goForward({ waitUntil: 'commit' });
+    await page.getByRole('heading', { name: 'Models and prices' }).waitFor();
+    // What signing out leaves. Its message would make Chromium forget the page, which no standard demands.
+    await web.context.clearCookies();
+    await page.evaluate("localStorage.removeItem('mg.user')");
+    await page.goBack({ waitUntil: 'commit' });
+    await page.waitForURL(`${stack.url}/sign-in?next=%2Fsettings`);
+    t.is(await page.evaluate("sessionStorage.getItem('restored')"), 'true none');
+  },
+);

@@ -5,6 +5,7 @@ import { RequestStatsStore } from '../../shared/ledger/request-stats-store.ts';
 import { RequestSums } from '../../shared/ledger/request-sums.ts';
 import { withBrowser } from '../support/browser.ts';
 import type { TestStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 import {
   findAxeProblems,
   signIn,
@@ -184,6 +185,12 @@ withBrowser('a model is shown with its prices, its day and how to begin', async 
   await page.getByRole('heading', { name: 'Claude Sonnet 4.5' }).waitFor();
 });
 
+async function countRequests(apiKey: string): Promise<number> {
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const response = await fetch(`${stack.url}/v1/users/request_logs`, { headers });
+  return ((await response.json()) as { totals: { requests: number } }).totals.requests;
+}
+
 withBrowser('somebody with an account tries a model, and sees what it cost', async (t) => {
   const web = await useWebPage(t, browser, stack);
   const { page } = web;
@@ -192,11 +199,25 @@ withBrowser('somebody with an account tries a model, and sees what it cost', asy
   t.is((await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Main' })).status, 201);
   await web.open('/models/demo-echo');
   await page.getByLabel('Your message').fill('Hello, echo');
-  await page.getByRole('button', { name: 'Send' }).click();
+  const keys: (string | undefined)[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('/chat/completions')) keys.push(request.headers()['idempotency-key']);
+  });
+  await page.locator('.model-try button:enabled').evaluate((element) => {
+    const button = element as unknown as { click(): void };
+    button.click();
+    button.click();
+  });
   const response = page.getByRole('region', { name: 'Response of Demo echo' });
   await response.waitFor();
+  await page.waitForLoadState('networkidle');
+  t.is(new Set(keys).size, 1);
+  t.truthy(keys[0]);
   t.regex(await response.innerText(), /Hello, echo/);
   t.regex(await response.innerText(), /₽0\.00/);
+  // However often it was clicked, it is charged once.
+  await waitFor('the row of the request', async () => (await countRequests(apiKey)) > 0);
+  t.is(await countRequests(apiKey), 1);
   await web.open('/models/demo-svg-image');
   await page.getByLabel('What to draw').fill('A red fox');
   await page.getByRole('button', { name: 'Generate' }).click();

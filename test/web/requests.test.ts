@@ -89,6 +89,9 @@ async function fillLog(): Promise<void> {
     { model: 'demo-echo', daysAgo: 1, requests: 1_200, costNano: 12_345_678_901n },
     { model: 'text-embedding-3-small', daysAgo: 1, requests: 40, costNano: 99_000n },
     { model: 'demo-echo', daysAgo: 20, requests: 7, costNano: 1_000_000_000n },
+    // A number cannot hold their sum.
+    { model: 'demo-svg-image', daysAgo: 4, requests: 1, costNano: 5_000_000_000_000_001n },
+    { model: 'demo-svg-image', daysAgo: 5, requests: 1, costNano: 5_000_000_000_000_002n },
   ]);
 }
 
@@ -244,6 +247,8 @@ withBrowser('days before are summed up by model, in the page and in a file', asy
   const rows = page.locator('tbody tr');
   await waitFor('days', async () => (await rows.count()) >= 3);
   await takeScreenshots(web, 'requests-days');
+  await page.getByLabel('Model').selectOption('demo-svg-image');
+  await page.locator('tfoot').getByTitle('₽10,000,000.000000003').waitFor();
   await page.getByLabel('Model').selectOption('demo-echo');
   await page
     .getByLabel('To', { exact: true })

@@ -12,7 +12,8 @@ export type Schema<Name extends keyof components['schemas']> = components['schem
 
 const safeMethods: readonly string[] = ['GET', 'HEAD'];
 
-async function send(request: Request): Promise<Response> {
+/** Sends a request with the session of the console, such as for a file. @throws ApiError without a response */
+export async function sendAdminRequest(request: Request): Promise<Response> {
   const isSafe = safeMethods.includes(request.method);
   if (!isSafe) request.headers.set('x-csrf-token', readConsoleSession().session?.csrf_token ?? '');
   const repeated = request.clone();
@@ -34,7 +35,7 @@ async function isCsrfFailure(response: Response): Promise<boolean> {
 }
 
 /** The admin API, with the session of the console: `await call(adminApi.GET('/v1/admin/queues'))`. */
-export const adminApi = createClient<paths>({ baseUrl: location.origin, fetch: send });
+export const adminApi = createClient<paths>({ baseUrl: location.origin, fetch: sendAdminRequest });
 
 /** What the console has read. */
 export const consoleQueries = new QueryClient({ defaultOptions: queryClient.getDefaultOptions() });

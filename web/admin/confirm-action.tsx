@@ -82,7 +82,7 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
         <p class="soft small">{t('recorded')}</p>
         <ErrorText error={work.error} />
         <DialogActions>
-          <Button onClick={props.onClose}>{common('cancel')}</Button>
+          <Button onClick={props.onClose}>{common('goBack')}</Button>
           <Button kind={kind} type="submit" busy={work.isPending} disabled={!isTyped || !isReady}>
             {action}
           </Button>

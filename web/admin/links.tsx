@@ -34,3 +34,10 @@ export const BatchLink = ({ id }: { readonly id: string }) => (
     <code title={id}>{shortId(id)}</code>
   </SiteLink>
 );
+
+/** @param name what to show instead of the id, such as the address */
+export const UserLink = ({ id, name }: { readonly id: string; readonly name?: string | null }) => (
+  <SiteLink href={`/admin/users?user=${encodeURIComponent(id)}`} class="id-link">
+    {name ?? <code title={id}>{shortId(id)}</code>}
+  </SiteLink>
+);

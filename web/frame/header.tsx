@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
+import { brandMark } from '../../api/pages/brand-mark.ts';
 import { switchAccount, useAccounts } from '../lib/accounts.ts';
 import { useFormat } from '../lib/format.ts';
 import { languages, switchLanguage, useCommon, useLanguage } from '../lib/language.tsx';
@@ -59,9 +60,9 @@ export function HeaderFrame({
 
 /** The product's own mark. */
 const Mark = () => (
-  <svg width="28" height="28" viewBox="0 0 16 16" aria-hidden="true" class="mark">
-    <rect width="16" height="16" rx="4" />
-    <path d="M4 5l3 3-3 3M9 11h3" />
+  <svg width="28" height="28" viewBox={brandMark.viewBox} aria-hidden="true" class="mark">
+    <rect width="16" height="16" rx={brandMark.radius} />
+    <path d={brandMark.path} />
   </svg>
 );
 

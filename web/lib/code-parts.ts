@@ -1,14 +1,11 @@
+import { quoteShell } from '../../api/pages/quote-shell.ts';
+import { jsNotation, pythonNotation } from '../../api/pages/write-literal.ts';
+
 /** Stands for the key in examples. */
 export const keyPlaceholder = 'YOUR_API_KEY';
 
-/** Quotes a text for JavaScript. */
-export const quoteJs = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
-
-/** Quotes a text for Python: quotes of JSON are also quotes of Python. */
-export const quotePython = (text: string): string => JSON.stringify(text);
-
-/** Quotes a text for sh. */
-export const quoteShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+export const { writeString: quoteJs } = jsNotation;
+export const { writeString: quotePython } = pythonNotation;
 
 export interface ClientFacts {
   /** With the version segment. */

@@ -1,3 +1,4 @@
+import { quoteShell } from '../../api/pages/quote-shell.ts';
 import type { Model } from './models.ts';
 import { config } from './page-facts.ts';
 
@@ -7,13 +8,11 @@ export function createSnippet({ id, type }: Pick<Model, 'id' | 'type'>, text: st
   const lines = Object.entries({ model: id, ...fields }).map(
     ([name, value]) => `    ${JSON.stringify(name)}: ${JSON.stringify(value)}`,
   );
-  // A single quote would end the shell's string.
-  const json = `{\n${lines.join(',\n')}\n  }`.replaceAll("'", String.raw`'\''`);
   return [
     `curl ${config.api_base_url}${path} \\`,
     `  -H "Authorization: Bearer $API_KEY" \\`,
     `  -H "Content-Type: application/json" \\`,
-    `  -d '${json}'`,
+    `  -d ${quoteShell(`{\n${lines.join(',\n')}\n  }`)}`,
   ].join('\n');
 }
 

@@ -56,9 +56,15 @@ function tellOthers(notice: Notice): void {
   channel?.postMessage(notice);
 }
 
+/** Also tells pages that the browser keeps to go back to, which hear nothing meanwhile. */
+function setUser(user: WebUser, csrfToken: string | null): void {
+  keep('user', user.id);
+  store.set({ status: 'active', user, csrfToken });
+}
+
 function take({ user, csrf_token: csrfToken }: AuthResult): void {
   keep('refreshed-at', String(Date.now()));
-  store.set({ status: 'active', user, csrfToken });
+  setUser(user, csrfToken);
 }
 
 /** Begins the session that a sign-in returned. */
@@ -68,6 +74,7 @@ export function beginSession(result: AuthResult): void {
 }
 
 function endHere(end: SessionEnd): void {
+  keep('user', null);
   if (store.get().status === 'none') return;
   store.set(none);
   for (const listener of endListeners) listener(end);
@@ -167,7 +174,7 @@ async function loadUser(): Promise<boolean> {
   if (!response.ok) throw await readError(response);
   const me = (await response.json()) as WebUser;
   const csrfToken = 'csrf_token' in me ? String(me.csrf_token) : store.get().csrfToken;
-  store.set({ status: 'active', user: me, csrfToken });
+  setUser(me, csrfToken);
   return true;
 }
 
@@ -192,7 +199,10 @@ export async function readCsrfToken(): Promise<string | null> {
 }
 
 async function start(): Promise<void> {
-  if (sessionHint === 'none') return;
+  if (sessionHint === 'none') {
+    keep('user', null);
+    return;
+  }
   try {
     const sentAtMs = Date.now();
     if (isStale()) await refreshSession();
@@ -205,6 +215,28 @@ async function start(): Promise<void> {
 
 /** Settled when the user is known, or that there is none. */
 export const started = start();
+
+/** Shows nothing of a user who is no longer here. */
+function loadAnew(): void {
+  document.documentElement.style.display = 'none';
+  location.reload();
+}
+
+/** A page that the browser kept shows what it showed when it was left: the session may have ended since. */
+async function checkRestored(): Promise<void> {
+  const { status, user } = store.get();
+  const userId = user?.id ?? null;
+  if (readKept('user') !== userId) return loadAnew();
+  if (status === 'none') return;
+  const sentAtMs = Date.now();
+  if (!(await loadUser()) && !(await refreshSession(sentAtMs))) return;
+  if (store.get().user?.id !== userId) loadAnew();
+}
+
+addEventListener('pageshow', ({ persisted }) => {
+  // Without a connection, it stays as it was.
+  if (persisted) checkRestored().catch(() => undefined);
+});
 
 channel?.addEventListener('message', ({ data }: MessageEvent<Notice>) => {
   const current = store.get();

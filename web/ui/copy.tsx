@@ -25,11 +25,14 @@ export function CopyButton({
   text,
   label,
   hasText = false,
+  isLabelled = false,
 }: {
   readonly text: string;
   /** What is copied, for the button's name; by default just "Copy". */
   readonly label?: string;
   readonly hasText?: boolean;
+  /** Whether the label is shown, too. */
+  readonly isLabelled?: boolean;
 }) {
   const common = useCommon();
   const [isCopied, setIsCopied] = useState(false);
@@ -50,7 +53,7 @@ export function CopyButton({
         aria-label={label ?? common('copy')}
         onClick={copy}
       >
-        {hasText ? common(isCopied ? 'copied' : 'copy') : undefined}
+        {isLabelled ? label : hasText ? common(isCopied ? 'copied' : 'copy') : undefined}
       </Button>
       <span class="unseen" role="status">
         {isCopied ? common('copied') : ''}

@@ -13,6 +13,7 @@ export function DateRange({
   precision = 'minute',
   min,
   max,
+  hasEnd = true,
 }: {
   readonly value: DateRangeValue;
   readonly onChange: (value: DateRangeValue) => void;
@@ -20,6 +21,8 @@ export function DateRange({
   /** The earliest and the latest time that the pickers offer, as in `value`. */
   readonly min?: string;
   readonly max?: string;
+  /** False for a range without an end. */
+  readonly hasEnd?: boolean;
 }) {
   const common = useCommon();
   const type = precision === 'minute' ? 'datetime-local' : 'date';
@@ -39,7 +42,7 @@ export function DateRange({
   return (
     <div class="date-range">
       {field('since', common('from'))}
-      {field('until', common('to'))}
+      {hasEnd && field('until', common('to'))}
     </div>
   );
 }

@@ -2,6 +2,7 @@ import * as dialog from '@zag-js/dialog';
 import { normalizeProps, useMachine } from '@zag-js/preact';
 import type { ComponentChildren } from 'preact';
 import { createPortal } from 'preact/compat';
+import { useRef } from 'preact/hooks';
 import { useCommon } from '../lib/language.tsx';
 import { useUniqueId } from '../lib/unique-id.ts';
 import { Button } from './button.tsx';
@@ -15,6 +16,8 @@ export interface DialogProps {
   readonly size?: 'small' | 'medium' | 'large';
   /** Whether only its buttons close it, because what was typed would be lost. */
   readonly isGuarded?: boolean;
+  /** Buttons beside the one that closes it. */
+  readonly actions?: ComponentChildren;
 }
 
 /** A dialog that keeps the focus inside while it is open, and gives it back afterwards. */
@@ -25,12 +28,16 @@ export function Dialog({
   children,
   size = 'medium',
   isGuarded = false,
+  actions,
 }: DialogProps) {
   const common = useCommon();
+  const content = useRef<HTMLDivElement>(null);
   const service = useMachine(dialog.machine, {
     id: useUniqueId(),
     open: isOpen,
     closeOnInteractOutside: !isGuarded,
+    // Nobody wants the first of the buttons in the head.
+    ...(actions === undefined ? {} : { initialFocusEl: () => content.current }),
     onOpenChange: ({ open }) => {
       if (!open) onClose();
     },
@@ -41,10 +48,13 @@ export function Dialog({
     <>
       <div {...api.getBackdropProps()} class="backdrop" />
       <div {...api.getPositionerProps()} class="dialog-place">
-        <div {...api.getContentProps()} class={`dialog ${size}`}>
+        <div {...api.getContentProps()} ref={content} class={`dialog ${size}`}>
           <header class="dialog-head">
             <h2 {...api.getTitleProps()}>{title}</h2>
-            <Button kind="quiet" icon="close" aria-label={common('close')} onClick={onClose} />
+            <span class="dialog-buttons">
+              {actions}
+              <Button kind="quiet" icon="close" aria-label={common('close')} onClick={onClose} />
+            </span>
           </header>
           {children}
         </div>

@@ -10,12 +10,19 @@ export function Money({ value }: { readonly value: Roubles }) {
   );
 }
 
-/** A time in the user's time zone, with the exact one on hover. */
-export function Time({ value, style = 'full' }: { readonly value: string; readonly style?: 'full' | 'ago' }) {
+/** A time in the user's time zone, with the exact one on hover. `recent`: of the last days, so without the year. */
+export function Time({
+  value,
+  style = 'full',
+}: {
+  readonly value: string;
+  readonly style?: 'full' | 'recent' | 'ago';
+}) {
   const format = useFormat();
+  const write = { full: format.dateTime, recent: format.recentTime, ago: format.ago }[style];
   return (
     <time dateTime={value} title={format.exactTime(value)}>
-      {style === 'ago' ? format.ago(value) : format.dateTime(value)}
+      {write(value)}
     </time>
   );
 }

@@ -11,12 +11,14 @@ import {
   allModels,
   type AccountSpendDocument,
   type ModelSpendDocument,
+  type UpstreamSpendDocument,
 } from '../../shared/ledger/spend-store.ts';
 import type { SpendSums } from '../../shared/ledger/sum-spend.ts';
 import { toRequestLog } from './to-request-log.ts';
 import {
   firstStreamId,
   isAfter,
+  lastUpstreamOf,
   type LedgerEntry,
   type StreamId,
   type UsageEvent,
@@ -50,6 +52,7 @@ export async function applyEntries(
     applyToStats(store, dated),
     applyToAccountSpend(store, dated),
     applyToModelSpend(store, dated),
+    applyToUpstreamSpend(store, dated),
   ]);
   return new Set([...isRepeated].map(({ event }) => event.accountId));
 }
@@ -145,6 +148,25 @@ async function applyToModelSpend(store: LedgerStore, charges: readonly DatedChar
     return { _id, shard, model, day, ...sumSpending(group) };
   };
   await store.addToModelSpend(findChanges(groups, applied, toSums));
+}
+
+/** As for models. Charges without a call, and lines of batches, belong to no upstream. */
+async function applyToUpstreamSpend(store: LedgerStore, charges: readonly DatedCharge[]): Promise<void> {
+  const called = charges.filter(({ entry }) => lastUpstreamOf(entry.event) !== null);
+  const prefixOf = ({ entry: { event }, day }: DatedCharge): string =>
+    `${shardOf(event.accountId)}:${day}:${lastUpstreamOf(event)!} `;
+  const groups = new Map([
+    ...groupBy(called, (charge) => `${prefixOf(charge)}${charge.entry.event.model}`),
+    ...groupBy(called, (charge) => `${prefixOf(charge)}${allModels}`),
+  ]);
+  const applied = await store.findUpstreamSpendApplied([...groups.keys()]);
+  const toSums = (_id: string, group: readonly DatedCharge[]): UpstreamSpendDocument => {
+    const { entry, day } = group[0]!;
+    const model = _id.slice(prefixOf(group[0]!).length);
+    const upstream = lastUpstreamOf(entry.event)!;
+    return { _id, shard: shardOf(entry.event.accountId), upstream, model, day, ...sumSpending(group) };
+  };
+  await store.addToUpstreamSpend(findChanges(groups, applied, toSums));
 }
 
 /** Sums those charges of each group that its document does not include. */

@@ -1,9 +1,10 @@
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
-import type { LedgerEntry } from '../../shared/ledger/usage-event.ts';
+import { lastUpstreamOf, type LedgerEntry } from '../../shared/ledger/usage-event.ts';
 
 /** Lists the fields instead of copying the rest of the event, which takes ten times as long. */
 export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLogDocument {
   const { event } = entry;
+  const upstream = lastUpstreamOf(event);
   return {
     _id: event.requestId,
     accountId: event.accountId,
@@ -30,6 +31,8 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
     user: event.user,
     ...(event.lines !== undefined && { lines: event.lines }),
     ...(event.calls !== undefined && { calls: event.calls }),
+    ...(event.callStartsMs !== undefined && { callStartsMs: event.callStartsMs }),
+    ...(upstream !== null && { upstream }),
     at: new Date(event.at),
     settledAt: new Date(entry.streamId.ms),
     ordinal: entry.ordinal,

@@ -15,6 +15,8 @@ export class RunFacts implements CallObserver {
   /** According to `performance.now`. */
   readonly #admittedAtMs: number;
   readonly #calls: RecordedCall[] = [];
+  /** Of each of them. */
+  readonly #startsMs: number[] = [];
   #attempts = 0;
   #queueWaitMs: number | null = null;
   #upstreamMs = 0;
@@ -29,19 +31,28 @@ export class RunFacts implements CallObserver {
   }
 
   noteCall({ route, usage, startedAtMs, durationMs, status, reason }: EndedCall): void {
-    this.#queueWaitMs ??= Math.max(0, Math.round(startedAtMs - this.#admittedAtMs));
+    const startMs = Math.max(0, Math.round(startedAtMs - this.#admittedAtMs));
+    this.#queueWaitMs ??= startMs;
     this.#attempts += 1;
     this.#upstreamMs += durationMs;
     this.#failedCostNano = addCosts(this.#failedCostNano, this.#computeReportedCost());
     this.#last = { route, usage, durationMs };
-    if (this.#calls.length === maxRecordedCalls) this.#calls.pop();
+    if (this.#calls.length === maxRecordedCalls) {
+      this.#calls.pop();
+      this.#startsMs.pop();
+    }
+    this.#startsMs.push(startMs);
     const call = [route.upstream.name, Math.round(durationMs)] as const;
     this.#calls.push(reason === null ? call : [...call, status, shorten(reason, maxCallReason - 1)]);
   }
 
   /** Returns what the row of the request says beside its outcome. */
-  record(outcome: RunOutcome): Pick<RequestOutcome, 'calls' | 'vendorCostNano'> {
-    return { calls: this.#calls, vendorCostNano: this.#computeCost(outcome) };
+  record(outcome: RunOutcome): Pick<RequestOutcome, 'calls' | 'callStartsMs' | 'vendorCostNano'> {
+    return {
+      calls: this.#calls,
+      callStartsMs: this.#startsMs,
+      vendorCostNano: this.#computeCost(outcome),
+    };
   }
 
   /**

@@ -1,19 +1,11 @@
 import Type, { type Static } from 'typebox';
 import { maxQueuedJobsBound, maxWeight } from '../../../shared/accounts/job-settings.ts';
-import { Nullable } from '../../../shared/contract/fields.ts';
+import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { refillSources } from '../../../shared/ledger/refill-rows.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import {
-  Count,
-  Moment,
-  OptionalMoment,
-  PageOfAdmin,
-  Reason,
-  Roubles,
-  maxAmount,
-  pageQuery,
-} from './fields.ts';
+import { Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, maxAmount, pageQuery } from './fields.ts';
 
 const maxRequests = 1_000_000_000;
 
@@ -21,12 +13,17 @@ const accountFields = {
   id: Type.String(),
   user_type: Type.String(),
   balance: Roubles('The balance in roubles, including amounts reserved for requests in progress.'),
+  reserved: Roubles(
+    'The part of the balance that is reserved for requests, jobs and batches in progress, in roubles.',
+  ),
   total_balance_added: Roubles('The sum of all refills, in roubles.'),
   free_requests: Type.Integer(),
   requests_per_minute: Type.Integer(),
   max_queued_jobs: Type.Integer({ description: 'Maximum number of unfinished durable jobs.' }),
   weight: Type.Integer({ description: 'Of its jobs in the queue, compared with those of others.' }),
-  last_used_at: OptionalMoment('When it last sent a request to a model.'),
+  last_used_at: OptionalMoment(
+    'When it last sent a request to a model; null if it has not, or Redis has lost its data since.',
+  ),
   banned: Type.Boolean(),
   ban_reason: Nullable(Type.String()),
   created_at: Moment('When it was created.'),
@@ -92,6 +89,7 @@ const account = {
   id,
   user_type: 'default',
   balance: 100,
+  reserved: 0,
   total_balance_added: 100,
   free_requests: 0,
   requests_per_minute: 60,
@@ -152,6 +150,9 @@ export const listAccounts = defineOperation({
     search: Type.Optional(
       Type.String({ maxLength: 200, description: 'The beginning of a word, or of an id.' }),
     ),
+    banned: Type.Optional(
+      Type.Boolean({ description: 'Only accounts that are banned (`true`), or are not (`false`).' }),
+    ),
     ...pageQuery,
   }),
   response: PageOfAdmin(AdminAccount),
@@ -174,6 +175,56 @@ export const getAccount = defineOperation({
   response: AdminAccountDetails,
   errors: ['not_found'],
   example: { path, response: details },
+});
+
+const AdminRefill = Type.Object(
+  {
+    id: Type.String({ description: 'The id of its entry in the ledger.' }),
+    created_at: Moment('When it was made.'),
+    source: StringEnum(refillSources, {
+      description:
+        'An `operator`, a redeemed `code`, or the `signup`. The balance that an account begins with is one, too.',
+    }),
+    amount: Roubles('What was added, in roubles; negative if money was taken back.'),
+    free_requests: Type.Integer(),
+    code: Nullable(Type.String({ description: 'The code, as issued; it is worth nothing any more.' })),
+    note: Nullable(Type.String({ description: 'What the operator noted.' })),
+  },
+  { title: 'AdminRefill' },
+);
+
+export const listAccountRefills = defineOperation({
+  operationId: 'listAccountRefills',
+  tag: 'Admin',
+  summary: 'List the refills of an account',
+  description: 'Credits of operators, redeemed codes and the sign-up, for ever. Refills appear at once.',
+  method: 'get',
+  path: '/admin/accounts/{account_id}/refills',
+  auth: 'admin',
+  adminScope: 'read',
+  pathParameters: AdminAccountPath,
+  query: Type.Object(pageQuery),
+  response: PageOfAdmin(AdminRefill),
+  errors: ['not_found'],
+  example: {
+    path,
+    query: { limit: 20 },
+    response: {
+      data: [
+        {
+          id: 'credit-47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
+          created_at: '2026-11-21T09:15:04.000Z',
+          source: 'operator',
+          amount: 50,
+          free_requests: 0,
+          code: null,
+          note: 'invoice 1742',
+        },
+      ],
+      has_more: true,
+      last_id: '2',
+    },
+  },
 });
 
 export const updateAccount = defineOperation({

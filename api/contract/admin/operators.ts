@@ -46,6 +46,9 @@ export const createAdminToken = defineOperation({
   operationId: 'createAdminToken',
   tag: 'Admin',
   summary: 'Create a token',
+  description:
+    'A name can be used once, so a repeated call creates nothing: it is a 422 that says so, also with an `Idempotency-Key`. If ' +
+    'the response with the token was lost, revoke that one, and create another with another name.',
   method: 'post',
   path: '/admin/tokens',
   auth: 'admin',

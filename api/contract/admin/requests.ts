@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { AdminRequest, AdminSpend, requestOutcomes } from '../../../shared/contract/admin-requests.ts';
 import { Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
+import { maxCsvRows } from '../request-logs.ts';
 import { pageQuery } from './fields.ts';
 
 const accountId = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';
@@ -23,21 +24,29 @@ const request: AdminRequest = {
       upstream: 'azure',
       status: 503,
       reason: 'the upstream responded with 503: The server is overloaded.',
+      started_ms: 21,
       duration_ms: 212,
     },
-    { upstream: 'openai', status: 200, reason: null, duration_ms: 1_790 },
+    { upstream: 'openai', status: 200, reason: null, started_ms: 240, duration_ms: 1_790 },
   ],
   prompt_tokens: 812,
   cache_read_tokens: 512,
   completion_tokens: 251,
+  reasoning_tokens: 0,
   images: 0,
   lines: null,
   estimated: false,
   total_time: 2.034,
-  cost: 0.041,
+  queued_ms: 21,
+  first_token_seconds: null,
+  cost: 0.04114748,
   shortfall: 0,
   vendor_cost: 0.0214,
-  margin: 0.0196,
+  margin: 0.01974748,
+  rates: { prompt: 30, cached_prompt: 15, cache_write: 30, completion: 97.48 },
+  quantities: { prompt: 300, cached_prompt: 512, cache_write: 0, completion: 251 },
+  vendor_rates: null,
+  vendor_quantities: null,
   free: false,
   user: null,
   user_ip: '203.0.113.17',
@@ -65,6 +74,15 @@ export const listAdminRequests = defineOperation({
   adminScope: 'read',
   query: Type.Object({
     ...filter,
+    upstream: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description:
+          'Only those whose last call was to this upstream. Requests that were logged before the update that brought this ' +
+          'filter are not found by it.',
+      }),
+    ),
     outcome: Type.Optional(StringEnum(requestOutcomes)),
     since: TimeBound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included. Of the admission.'),
     until: TimeBound('A time, which is not included, or a day, which is.'),
@@ -84,6 +102,20 @@ export const listAdminRequests = defineOperation({
         'False if there are more than `total`: filters other than account, model and days count up to 10 000.',
     }),
   }),
+  additionalResponses: [
+    {
+      status: 200,
+      responseType: 'text/csv',
+      response: Type.String(),
+      description:
+        'With `Accept: text/csv`: all requests that the filters select, newest first, one line for each after one with the ' +
+        'names. `limit` and `after` are ignored. If more than ' +
+        `${maxCsvRows.toLocaleString('en').replaceAll(',', ' ')} requests match, the call is refused: name a shorter time.`,
+      example: {
+        response: 'id,created_at,account,model\r\n',
+      },
+    },
+  ],
   errors: [],
   example: {
     query: { account: accountId, outcome: 'success', since: '2026-11-01', limit: 20 },
@@ -130,13 +162,21 @@ export const getSpend = defineOperation({
   summary: 'Sum what requests cost',
   description:
     'What customers paid, what vendors charge and the margin, by any of account, model and day. Sums are kept for ever. With ' +
-    '`Accept: text/csv`, the same as a file, with exact amounts.',
+    '`Accept: text/csv`, the same as a file, with exact amounts. Sums by upstream are over all accounts, without lines of ' +
+    'batches, and only of requests since the update that brought them; a request counts to the upstream that was called last.',
   method: 'get',
   path: '/admin/spend',
   auth: 'admin',
   adminScope: 'read',
   query: Type.Object({
     ...filter,
+    upstream: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Only of this upstream. Not with `account`.',
+      }),
+    ),
     since: Type.Optional(
       Type.String({
         format: 'date',
@@ -146,12 +186,13 @@ export const getSpend = defineOperation({
     until: Type.Optional(Type.String({ format: 'date', description: 'Last day, in UTC; by default today.' })),
     by: Type.String({
       default: 'account,model,day',
-      pattern: '^(account|model|day)(,(account|model|day)){0,2}$',
-      description: 'Any of `account`, `model` and `day`, separated by commas.',
+      pattern: '^(account|upstream|model|day)(,(account|upstream|model|day)){0,2}$',
+      description:
+        'Any of `account`, `model` and `day`, separated by commas; or of `upstream`, `model` and `day`.',
     }),
   }),
   response: Type.Object({
-    data: Type.Array(AdminSpend, { description: 'In the order of account, day and model.' }),
+    data: Type.Array(AdminSpend, { description: 'In the order of account, day, upstream and model.' }),
   }),
   additionalResponses: [
     {

@@ -141,13 +141,25 @@ const ofJob = { path: { job_id: jobId } };
 export const listAdminJobs = defineOperation({
   operationId: 'listAdminJobs',
   tag: 'Admin',
-  summary: 'List the durable jobs of an account',
+  summary: 'List durable jobs',
+  description:
+    'Of an account, newest first, or of all accounts with one `status`: queued ones by the time until which they must begin, ' +
+    'active ones by when their workers last reported, ended ones by their ends; the latest first. A page of all accounts reads ' +
+    'at most 1 000 jobs, so it may have fewer than `limit`, or none, and `has_more` all the same. Jobs are kept for a day after ' +
+    'they end.',
   method: 'get',
   path: '/admin/jobs',
   auth: 'admin',
   adminScope: 'read',
   query: Type.Object({
-    account: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the account.' }),
+    account: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: 'Only of the account with this id. Without it, `status` is required.',
+      }),
+    ),
+    status: Type.Optional(StringEnum(jobStatuses, { description: 'Only those with this status.' })),
     ...pageQuery,
   }),
   response: PageOfAdmin(AdminJob),
@@ -324,10 +336,12 @@ export const retryAdminBatch = defineOperation({
   summary: 'Retry the failed lines of a batch',
   description:
     'Creates a new batch of the failed lines of a batch that has ended, at the current prices. The balance of its account must ' +
-    'pay for it.',
+    'pay for it. A batch is retried once. With any `Idempotency-Key`, a repeated call returns the batch that was created; ' +
+    'without one, it is a 422 that names it.',
   method: 'post',
   path: '/admin/batches/{batch_id}/retry',
   auth: 'admin',
+  permanentKey: 'optional',
   pathParameters: batchPath,
   query: ownerQuery,
   response: AdminBatch,

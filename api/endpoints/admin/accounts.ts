@@ -11,6 +11,7 @@ import {
 } from '../../../shared/admin/accounts.ts';
 import { dryRunBan, dryRunRotation } from '../../../shared/admin/dry-run-accounts.ts';
 import { creditAccount as creditInStores } from '../../../shared/admin/credits.ts';
+import { describeRefill, listRefills } from '../../../shared/admin/refills.ts';
 import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
 import { notLinked, unlinkUser } from '../../../shared/admin/users.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
@@ -75,16 +76,33 @@ export const createAccount = defineAdminEndpoint(operations.createAccount, (serv
 });
 
 export const listAccounts = defineAdminEndpoint(operations.listAccounts, (services) => async (context) => {
-  const { search } = context.state.query;
+  const { search, banned } = context.state.query;
   const request = pageOf(context.state.query);
   return await readFromDatabase(services, context, 'list', async () => {
     const found =
       search === undefined
-        ? await listAll(services, request)
-        : await searchAccounts(services, search, request);
+        ? await listAll(services, request, { banned })
+        : await searchAccounts(services, search, request, { banned });
     return presentPage(await describePage(services, found), (account) => account);
   });
 });
+
+/** The number of the last refill of the page before. */
+const refillNumber = /^[1-9]\d{0,14}$/;
+
+export const listAccountRefills = defineAdminEndpoint(
+  operations.listAccountRefills,
+  (services) => async (context) => {
+    const { limit, after = null } = context.state.query;
+    if (after !== null && !refillNumber.test(after))
+      throw invalidField(['query', 'after'], 'must be the last_id of a page of this list');
+    return await readFromDatabase(services, context, 'list', async () => {
+      const id = await findId(services, context);
+      const request = { limit, after: after === null ? null : Number(after) };
+      return presentPage(await listRefills(services, id, request), describeRefill);
+    });
+  },
+);
 
 export const getAccount = defineAdminEndpoint(
   operations.getAccount,

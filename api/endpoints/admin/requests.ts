@@ -1,14 +1,29 @@
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { addDays, toDay } from '../../../shared/ledger/days.ts';
-import { presentExpiredRequest, presentRequest } from '../../../shared/ledger/present-request.ts';
+import {
+  presentExpiredRequest,
+  presentRequest,
+  writeRequestsCsv,
+} from '../../../shared/ledger/present-request.ts';
 import { writeSpendCsv, writeSpendJson } from '../../../shared/ledger/present-spend.ts';
 import {
   RequestListStore,
   UnknownPosition,
   type RequestCount,
+  type RequestFilter,
 } from '../../../shared/ledger/request-list-store.ts';
-import { defaultSpendDays, maxSpendDays, type SpendDimension } from '../../../shared/ledger/sum-spend.ts';
+import {
+  defaultSpendDays,
+  hasAccountAndUpstream,
+  maxSpendDays,
+  noSumsOfBoth,
+  type SpendDimension,
+} from '../../../shared/ledger/sum-spend.ts';
+import type { RunRead } from '../../../shared/ledger/spend-store.ts';
+import { maxCsvRows } from '../../contract/request-logs.ts';
 import { operations } from '../../contract/operations.ts';
+import type { ApiContext } from '../../http/request/context.ts';
+import type { Services } from '../../services.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import { csvType, prefersCsv } from '../../responses/prefers-csv.ts';
 import { sendText } from '../../responses/send-text.ts';
@@ -18,10 +33,11 @@ import { defineAdminEndpoint } from './define-admin-endpoint.ts';
 export const listAdminRequests = defineAdminEndpoint(
   operations.listAdminRequests,
   (services) => async (context) => {
-    const { account: accountId, model, outcome, limit, after, ...bounds } = context.state.query;
+    const { account: accountId, model, upstream, outcome, limit, after, ...bounds } = context.state.query;
     const { since, until } = readPeriodBounds(bounds);
     const store = new RequestListStore(services.ledger);
-    const filter = { accountId, model, outcome, since, until };
+    const filter = { accountId, model, upstream, outcome, since, until };
+    if (prefersCsv(context)) return await sendCsv(services, context, filter);
     return await readFromDatabase(services, context, 'list', async () => {
       const page = await store.list(filter, limit, after).catch((error: unknown) => {
         if (!(error instanceof UnknownPosition)) throw error;
@@ -29,7 +45,7 @@ export const listAdminRequests = defineAdminEndpoint(
       });
       const total: RequestCount | null = after === undefined ? await store.count(filter) : null;
       return {
-        data: page.rows.map(presentRequest),
+        data: (await services.prices.addTo(page.rows)).map((row) => presentRequest(row, services.catalog)),
         has_more: page.hasMore,
         last_id: page.rows.at(-1)?._id ?? null,
         total: total?.count ?? null,
@@ -38,6 +54,27 @@ export const listAdminRequests = defineAdminEndpoint(
     });
   },
 );
+
+/** Rows of a file that are read together. */
+const csvPageSize = 300;
+
+/** Sends all requests of a filter as a file, a page at a time, as the client reads it. */
+async function sendCsv(services: Services, context: ApiContext, filter: RequestFilter): Promise<null> {
+  const store = new RequestListStore(services.ledger);
+  const read: RunRead = (work) => readFromDatabase(services, context, 'list', work);
+  const count = await read(() => store.countRows(filter, maxCsvRows + 1));
+  if (count > maxCsvRows)
+    throw invalidField(
+      ['query', 'since'],
+      `must be later, or until earlier: more than ${maxCsvRows} requests match, which is too many for a file`,
+    );
+  context.attachment('requests.csv');
+  await sendText(context, {
+    type: csvType,
+    pieces: writeRequestsCsv(store.listPages(filter, csvPageSize, read)),
+  });
+  return null;
+}
 
 export const getAdminRequest = defineAdminEndpoint(
   operations.getAdminRequest,
@@ -50,12 +87,14 @@ export const getAdminRequest = defineAdminEndpoint(
             'No request with this id was charged or failed at a model. One that was rejected, or has not ended yet, is only in ' +
             'the logs of the api processes.',
         });
-      return found.row === undefined ? presentExpiredRequest(found.entry) : presentRequest(found.row);
+      if (found.row === undefined) return presentExpiredRequest(found.entry);
+      const [priced] = await services.prices.addTo([found.row]);
+      return presentRequest(priced!, services.catalog);
     }),
 );
 
 export const getSpend = defineAdminEndpoint(operations.getSpend, (services) => async (context) => {
-  const { account: accountId, model, by, until = toDay(new Date()) } = context.state.query;
+  const { account: accountId, upstream, model, by, until = toDay(new Date()) } = context.state.query;
   const { since = addDays(until, 1 - defaultSpendDays) } = context.state.query;
   if (since > until) throw invalidField(['query', 'since'], `must not be after until, ${until}`);
   const firstDay = addDays(until, 1 - maxSpendDays);
@@ -65,9 +104,13 @@ export const getSpend = defineAdminEndpoint(operations.getSpend, (services) => a
       `must be ${firstDay} or later, because one call sums at most ${maxSpendDays} days. Until is ${until}`,
     );
   const dimensions = new Set(by.split(',') as SpendDimension[]);
+  if (hasAccountAndUpstream({ accountId, upstream }, dimensions))
+    throw invalidField(['query', 'by'], noSumsOfBoth);
   // Each read has its own turn and time limit, and none begins once the caller has disconnected.
-  const pages = services.ledger.spend.readPages({ accountId, model, since, until }, dimensions, (read) =>
-    readFromDatabase(services, context, 'list', read),
+  const pages = services.ledger.spend.readPages(
+    { accountId, upstream, model, since, until },
+    dimensions,
+    (read) => readFromDatabase(services, context, 'list', read),
   );
   const isCsv = prefersCsv(context);
   await sendText(context, {

@@ -13,6 +13,7 @@ import { describeQueues, drainQueue as drainInStores } from '../../../shared/adm
 import { listBatches } from '../../../shared/admin/read-batches.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
+import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
 import { readerOf, readFromDatabase, readFromRedis } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { noSuchAccount } from './accounts.ts';
@@ -75,11 +76,13 @@ function placesOf(
 }
 
 export const listAdminJobs = defineAdminEndpoint(operations.listAdminJobs, (services) => async (context) => {
-  const { account } = context.state.query;
-  const request = placesOf(context.state.query, account);
-  await checkAccount(services, context, account);
+  const { account: accountId = null, status = null } = context.state.query;
+  if (accountId === null && status === null)
+    throw invalidField(['query', 'account'], 'or status is required: name an account, a status, or both');
+  const request = placesOf(context.state.query, accountId);
+  if (accountId !== null) await checkAccount(services, context, accountId);
   return await readFromRedis(services, readerOf(context), 'list', async () =>
-    presentPage(await listJobs(services, account, request), (job) => job),
+    presentPage(await listJobs(services, { accountId, status }, request), (job) => job),
   );
 });
 
@@ -158,7 +161,10 @@ export const retryAdminBatch = defineAdminEndpoint(
     const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
     // The new batch is created to its end, even if the operator does not wait for it.
     const { signal } = new AbortController();
-    const created = await retryFailedLines({ ...services, signal }, trailOf(services, context), owner);
-    return await describeBatch(services.redis, owner.accountId, created.id);
+    const mayRepeat = readIdempotencyKey(context) !== null;
+    const trail = trailOf(services, context);
+    const retried = await retryFailedLines({ ...services, signal }, trail, owner, mayRepeat);
+    if (retried.isReplay) context.set('idempotent-replayed', 'true');
+    return await describeBatch(services.redis, owner.accountId, retried.id);
   },
 );

@@ -107,7 +107,7 @@ const createListRefillLogs =
     const { page, page_size: pageSize } = context.state.query;
     await respondInTurn(services, context, {
       open: () => open(services, context),
-      read: (account, signal) => services.history.readRefillLog(account, page, pageSize, signal),
+      read: (account, signal) => services.refills.readPage(account, page, pageSize, signal),
       write: (found) => writeRefillLogs(found, page, pageSize),
     });
   };

@@ -1,22 +1,15 @@
 import type { DailyStat, RefillLog, Stats } from '../../contract/users.ts';
-import type { DayStat, HistoryPage } from './history-store.ts';
-import type { RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
+import type { DayStat } from './history-store.ts';
+import type { RefillPage } from '../../../shared/ledger/refill-list-store.ts';
+import { sourceOf, type RefillLogDocument } from '../../../shared/ledger/refill-rows.ts';
 import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
 
 export const writeRefillLogs = (
-  { totalCount, rows }: HistoryPage<RefillLogDocument>,
+  { totalCount, rows }: RefillPage,
   page: number,
   pageSize: number,
 ): Iterable<string> => writePage(describePage(totalCount, page, pageSize), rows, presentRefillLog);
-
-const refillSources: Readonly<Record<NonNullable<RefillLogDocument['source']>, RefillLog['source']>> = {
-  code: 'code',
-  signup: 'signup',
-  admin: 'operator',
-  demo: 'operator',
-  test: 'operator',
-};
 
 function presentRefillLog(row: RefillLogDocument): RefillLog {
   return {
@@ -24,7 +17,7 @@ function presentRefillLog(row: RefillLogDocument): RefillLog {
     refill_code_redeemed: row.code,
     balance_added: formatRub(row.amountNano),
     free_requests_added: row.freeRequests,
-    source: refillSources[row.source ?? 'code'],
+    source: sourceOf(row),
     note: row.note ?? null,
   };
 }

@@ -1,16 +1,13 @@
 // decision 0100
-import { findCharges, type ChargeUnit } from '../../../shared/catalog/cost.ts';
+import type { ChargeUnit } from '../../../shared/catalog/cost.ts';
 import { writeCsvRow } from '../../../shared/encoding/csv.ts';
 import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
-import { isUncharged, usageOfRow } from '../../../shared/ledger/usage-of-row.ts';
+import { listCharges, presentCharges } from '../../../shared/ledger/list-charges.ts';
+import type { PricedRow } from '../../../shared/ledger/price-store.ts';
 import type { RequestLog, RequestTotals } from '../../contract/request-logs.ts';
 import { describePage, writePage } from '../../responses/write-page.ts';
-import type {
-  PricedRow,
-  RequestLogPage,
-  RequestTotals as Totals,
-} from '../../../shared/ledger/request-log-store.ts';
+import type { RequestLogPage, RequestTotals as Totals } from '../../../shared/ledger/request-log-store.ts';
 
 /** Yields the JSON of a page. */
 export const writeRequestLogs = (
@@ -54,8 +51,7 @@ export function presentRequestLog(priced: PricedRow): RequestLog {
     total_time: row.durationMs / 1_000,
     first_token_seconds: toSeconds(firstTokenMs),
     cost_request: toRubNumber(row.costNano),
-    rates: charges && Object.fromEntries(charges.map(({ unit, rateNano }) => [unit, toRubNumber(rateNano)])),
-    quantities: charges && Object.fromEntries(charges.map(({ unit, quantity }) => [unit, quantity])),
+    ...presentCharges(charges),
     shortfall: toRubNumber(row.shortfallNano),
     free_requests: row.free,
     is_free_request: row.free,
@@ -69,23 +65,6 @@ const describeOutcome = ({ success, errorCode, details }: RequestLogDocument): s
 /** Rows of earlier releases have no time of the first output. */
 const toSeconds = (ms: number | null | undefined): number | null =>
   ms === null || ms === undefined ? null : ms / 1_000;
-
-interface PresentedCharge {
-  readonly unit: ChargeUnit;
-  readonly rateNano: bigint;
-  readonly quantity: number;
-}
-
-/** Returns what the request was charged by; null if it was not charged, or its prices do not say it. */
-function listCharges({ row, pricing }: PricedRow): readonly PresentedCharge[] | null {
-  // The row of a batch has the sums of its lines.
-  if (pricing === null || row.lines !== undefined || isUncharged(row)) return null;
-  return findCharges(pricing, usageOfRow(row)).parts.map(({ unit, priceNano, quantity }) => ({
-    unit,
-    rateNano: priceNano,
-    quantity: unit === 'second' ? quantity / 1_000 : quantity,
-  }));
-}
 
 const units: readonly ChargeUnit[] = [
   'prompt',

@@ -1,6 +1,7 @@
 import type { WebConfig } from '../../../shared/contract/system.ts';
 import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import type { SessionHint } from '../../account-area/read-session-hint.ts';
+import { brandMark } from '../brand-mark.ts';
 import type { PageFiles } from './web-build.ts';
 import type { InLanguages, SiteLanguage, SitePage } from './site-pages.ts';
 
@@ -38,9 +39,9 @@ const withoutScripts: InLanguages = {
 
 /** The product's own mark, for tabs of browsers. */
 const defaultIcon =
-  `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>` +
-  `<rect width='16' height='16' rx='4' fill='%230c6b66'/>` +
-  `<path d='M4 5l3 3-3 3M9 11h3' stroke='white' stroke-width='1.6' fill='none'/></svg>`;
+  `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='${brandMark.viewBox}'>` +
+  `<rect width='16' height='16' rx='${brandMark.radius}' fill='%230c6b66'/>` +
+  `<path d='${brandMark.path}' stroke='white' stroke-width='1.6' fill='none'/></svg>`;
 
 /** Renders the HTML of a page: what the application must know before it calls the API, and the files that it loads. */
 export function renderShell(shell: Shell): string {
@@ -90,7 +91,7 @@ const renderFrame = ({ name, logo_url: logo }: WebConfig, content: Html): Html =
     </header>
     <main id="main" tabindex="-1">${content}</main>`;
 
-const mark = html`<svg width="28" height="28" viewBox="0 0 16 16" aria-hidden="true" class="mark">
-  <rect width="16" height="16" rx="4" />
-  <path d="M4 5l3 3-3 3M9 11h3" />
+const mark = html`<svg width="28" height="28" viewBox="${brandMark.viewBox}" aria-hidden="true" class="mark">
+  <rect width="16" height="16" rx="${brandMark.radius}" />
+  <path d="${brandMark.path}" />
 </svg>`;

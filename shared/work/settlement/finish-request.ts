@@ -33,6 +33,8 @@ export interface RequestOutcome {
   readonly reachedModel: boolean;
   /** The calls to vendors that were made for the request, in their order. */
   readonly calls?: readonly RecordedCall[];
+  /** When each of them began, in ms from the admission. */
+  readonly callStartsMs?: readonly number[];
   /** What the vendors charge the operator for them; null or absent if it is unknown. */
   readonly vendorCostNano?: bigint | null;
 }
@@ -121,7 +123,7 @@ async function settle(
   outcome: RequestOutcome,
 ): Promise<FinishedRequest> {
   const { redis, ledger, hotAccounts, requestStats, prices } = deps;
-  const { usage, error, charged, calls = [], vendorCostNano = null } = outcome;
+  const { usage, error, charged, calls = [], callStartsMs, vendorCostNano = null } = outcome;
   const { reasoningTokens, firstTokenMs } = outcome;
   const durationMs = Date.now() - request.admittedAtMs;
   if (!outcome.reachedModel) {
@@ -154,7 +156,7 @@ async function settle(
     billedMs: usage.durationMs,
     priceVersion: request.priceVersion,
     user: request.user,
-    ...(calls.length > 0 && { calls }),
+    ...(calls.length > 0 && { calls, ...(callStartsMs !== undefined && { callStartsMs }) }),
     ...(vendorCostNano !== null && { vendorCostNano: vendorCostNano.toString() }),
   };
   prices.saveLater({ id: request.model, priceVersion: request.priceVersion, pricing: request.pricing });

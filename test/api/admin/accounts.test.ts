@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { deriveId, hashRequest } from '../../../shared/admin/once-for-ever.ts';
 import { readAdmin } from '../../support/admin.ts';
 import {
@@ -13,7 +14,8 @@ import {
   type ListedPage,
 } from '../../support/admin-api.ts';
 import { callApi } from '../../support/call-api.ts';
-import { startStack, type TestStack } from '../../support/stack.ts';
+import { startStack, useStack, type TestStack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { webStoresOf } from '../../support/web-client.ts';
 
 /** Accounts in the admin API: what the command does, as a resource. */
@@ -70,6 +72,78 @@ test('an account is created with its money, limits and texts; its key is shown o
     shown.body,
     'the command shows the same',
   );
+});
+
+test('a list loads no account into Redis, and finds those that are banned', async (t) => {
+  const own = await useStack(t, { workers: [], env: { ADMIN_TOKEN: testAdminToken } });
+  const on = <T = Account>(method: string, path: string, body?: unknown) =>
+    callAdmin<T>(own.url, testAdminToken, method, path, body);
+  const created: string[] = [];
+  for (const fields of [
+    { name: 'Anna one', balance: 3, budget: { amount: 5, period: 'daily' }, models: ['demo-echo'] },
+    { name: 'Anna two', balance: 4 },
+    { name: 'Bob', balance: 5 },
+  ])
+    created.unshift((await on('POST', '/accounts', fields)).body.id);
+  for (const id of created.slice(0, 2)) await on('POST', `/accounts/${id}/ban`, { reason: 'test' });
+  const list = async (query: string) =>
+    (await on<ListedPage<Account>>('GET', `/accounts?${query}`)).body.data.filter(({ id }) =>
+      created.includes(id),
+    );
+  const loaded = await list('');
+  t.deepEqual(
+    loaded.map(({ id }) => id),
+    created,
+  );
+  t.like(loaded[0], { balance: 5, reserved: 0, banned: true, ban_reason: 'test' });
+  const idsOf = (rows: readonly Account[]) => rows.map(({ id }) => id);
+  t.deepEqual(idsOf(await list('banned=true')), created.slice(0, 2));
+  t.deepEqual(idsOf(await list('banned=false')), created.slice(2));
+  t.deepEqual(idsOf(await list('search=anna&banned=true')), [created[1]]);
+  t.is((await on('GET', '/accounts?banned=yes')).status, 422);
+
+  // As after an idle month: Redis has none of them. A worker has written the ledger.
+  await own.startWorker();
+  const documents = own.mongo.db.collection<{ _id: string; balanceNano: bigint }>('accounts');
+  await waitFor('the ledger', async () =>
+    (await documents.find({ _id: { $in: created } }).toArray()).every(({ balanceNano }) => balanceNano > 0n),
+  );
+  const keys = created.map((id) => redisKeys.account(id));
+  for (const key of keys) await own.redis.del(key);
+  t.deepEqual(await list(''), loaded);
+  for (const key of keys) t.is(await own.redis.exists(key), 0);
+});
+
+test('the refills of an account are listed at once, by pages, also by the command', async (t) => {
+  const { id } = await create({ balance: 5 });
+  for (const [key, amount] of [
+    ['a', 1],
+    ['b', 2],
+    ['c', -3],
+  ] as const)
+    await callAdmin(
+      stack.url,
+      testAdminToken,
+      'POST',
+      `/accounts/${id}/credits`,
+      { amount, note: key },
+      {
+        'idempotency-key': key,
+      },
+    );
+  const rows = await readAllPages<Account>(stack.url, testAdminToken, `/accounts/${id}/refills`, 2);
+  t.deepEqual(
+    rows.map(({ amount, note, source, code }) => ({ amount, note, source, code })),
+    [
+      { amount: -3, note: 'c', source: 'operator', code: null },
+      { amount: 2, note: 'b', source: 'operator', code: null },
+      { amount: 1, note: 'a', source: 'operator', code: null },
+      { amount: 5, note: null, source: 'operator', code: null },
+    ],
+  );
+  t.deepEqual(await readAdmin(stack.env, 'account', 'refills', id), rows);
+  t.is((await call('GET', `/accounts/${id}/refills?after=x`)).status, 422);
+  t.is((await call('GET', '/accounts/none/refills')).status, 404);
 });
 
 test('an account without fields has the defaults', async (t) => {

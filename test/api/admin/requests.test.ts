@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import { listVendorCharges, presentCharges } from '../../../shared/ledger/list-charges.ts';
 import { readAdmin } from '../../support/admin.ts';
 import { callAdmin, codeOf, readAllPages, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
 import { callApi } from '../../support/call-api.ts';
@@ -48,6 +49,15 @@ test('a request is found by its id, with its account, upstream and attempts; a b
   t.like(body, { id, account: account.id, model: 'demo-echo', outcome: 'success', vendor_cost: 0 });
   t.is(body.upstream, body.attempts[0]!.upstream);
   t.is(body.margin, body.cost);
+  t.is(body.queued_ms, body.attempts[0]!.started_ms);
+  t.true(body.queued_ms! >= 0 && body.queued_ms! <= body.total_time! * 1_000);
+  const { rates, quantities } = body;
+  const sum = Object.entries(rates!).reduce(
+    (total, [unit, rate]) => total + rate * quantities![unit as keyof typeof quantities],
+    0,
+  );
+  t.is(Number((sum / 1_000_000).toFixed(9)), body.cost);
+  t.is(body.vendor_rates, null);
   const unknown = await get('/requests/no-such-request');
   t.is(unknown.status, 404);
   t.is(codeOf(unknown), 'not_found');
@@ -81,6 +91,80 @@ test('requests are listed by account, outcome and time, in pages, with their tot
   const since = encodeURIComponent(rows[2]!.at.toISOString());
   t.is((await get<RequestPage>(`/requests?account=${accountId}&since=${since}`)).body.data.length, 3);
   t.is((await get<RequestPage>(`/requests?account=${accountId}&until=2026-01-01`)).body.data.length, 0);
+});
+
+test('requests are found by the upstream that was called last, and spending is summed by it', async (t) => {
+  const account = await stack.createAccount();
+  const id = await sendChat(account.apiKey);
+  const { body: request } = await get<AdminRequest>(`/requests/${id}`);
+  const found = await get<RequestPage>(`/requests?upstream=${request.upstream}&account=${account.id}`);
+  t.deepEqual(
+    found.body.data.map((row) => row.id),
+    [id],
+  );
+  t.like(found.body, { total: 1, has_exact_total: true });
+  t.is((await get<RequestPage>('/requests?upstream=none')).body.data.length, 0);
+  const rows = await waitFor('the sums', async () => {
+    const { body } = await get<{ data: AdminSpend[] }>('/spend?by=upstream,day');
+    return body.data.length > 0 && body.data;
+  });
+  t.like(rows[0], { upstream: request.upstream, day: today, failures: 0 });
+  const byModel = await get<{ data: AdminSpend[] }>(
+    `/spend?by=upstream,model&upstream=${request.upstream}&model=demo-echo`,
+  );
+  t.like(byModel.body.data, [{ upstream: request.upstream, model: 'demo-echo' }]);
+  t.is(byModel.body.data[0]!.requests, rows[0]!.requests);
+  for (const query of [`account=${account.id}&by=upstream`, 'by=account&upstream=builtin'])
+    t.is((await get(`/spend?${query}`)).status, 422, query);
+});
+
+test('the requests of a filter are sent as a file, all of them', async (t) => {
+  const { id: accountId } = await stack.createAccount();
+  const rows = Array.from({ length: 350 }, (_, i) =>
+    requestRow(accountId, {
+      at: new Date(Date.now() - i * 1_000),
+      success: i % 2 === 0,
+      details: '=1+1',
+      calls: [
+        ['first', 5, 503, 'busy'],
+        ['second', 7],
+      ],
+      vendorCostNano: 1n,
+    }),
+  );
+  await stack.mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
+  const response = await fetch(
+    `${stack.url}/v1/admin/requests?account=${accountId}&outcome=success&limit=1`,
+    {
+      headers: { authorization: `Bearer ${testAdminToken}`, accept: 'text/csv' },
+    },
+  );
+  t.is(response.headers.get('content-type'), 'text/csv; charset=utf-8');
+  t.is(response.headers.get('content-disposition'), 'attachment; filename="requests.csv"');
+  const lines = (await response.text()).trimEnd().split('\r\n');
+  t.is(lines.length, 1 + 175);
+  const cells = lines[1]!.split(',');
+  t.is(cells[0], rows[0]!._id);
+  t.true(lines[1]!.includes(`"'=1+1"`) && lines[1]!.includes('first 503; second 200'));
+  t.deepEqual(cells.slice(-4), ['0.000000001', '0', '0.000000001', '0']);
+});
+
+test('what a vendor charges by is shown if the catalog still gives what was recorded', (t) => {
+  const cost = { type: 'tokens', prompt: 10, completion: 20, free_requests: false } as const;
+  const route = { upstream: { name: 'vendor' }, cost };
+  const catalog = { find: () => ({ routes: [route] }) } as unknown as Parameters<typeof listVendorCharges>[1];
+  const row = requestRow('ann', { calls: [['vendor', 5]], promptTokens: 3, completionTokens: 1 });
+  const charged = listVendorCharges({ ...row, vendorCostNano: 50_000n }, catalog);
+  t.like(presentCharges(charged), {
+    rates: { prompt: 10, completion: 20 },
+    quantities: { prompt: 3, completion: 1 },
+  });
+  for (const other of [
+    { vendorCostNano: 50_001n },
+    { vendorCostNano: 50_000n, calls: [['other', 5]] as const },
+    { vendorCostNano: 0n },
+  ])
+    t.is(listVendorCharges({ ...row, ...other }, catalog), null);
 });
 
 test('spending is summed as JSON, and as CSV if that is accepted', async (t) => {

@@ -306,8 +306,22 @@ test('jobs are listed by account on pages, shown with or without their account, 
     ['GET', `/jobs?account=${randomUUID()}`],
   ] as const)
     t.is((await on(method, path)).status, 404, path);
-  t.is((await on('GET', '/jobs')).status, 422, 'without an account');
-  for (const after of [ids[0], 'none', `1795252504000:${randomUUID()}:${ids[0]}`])
+  t.is((await on('GET', '/jobs')).status, 422, 'without an account and a status');
+  const other = await held.createAccount();
+  ids.unshift((await createJob(held, other, '/v1/chat/completions', { ...body, model: 'demo-echo' })).id);
+  const queued = await readAllPages<Row>(held.url, testAdminToken, '/jobs?status=queued', 2);
+  t.deepEqual(new Set(queued.map((row) => row['id'])), new Set(ids.filter((id) => id !== ids[1])));
+  for (const query of ['status=cancelled', `status=cancelled&account=${account.id}`])
+    t.deepEqual(
+      (await readAllPages<Row>(held.url, testAdminToken, `/jobs?${query}`, 2)).map((row) => row['id']),
+      [ids[1]],
+    );
+  t.deepEqual(
+    (await readAdmin<Row[]>(held.env, 'job', 'list', '--account', other.id)).map((row) => row['id']),
+    [ids[0]],
+  );
+  t.is((await readAdmin<Row[]>(held.env, 'job', 'list', '--status', 'queued', '--limit', '3')).length, 3);
+  for (const after of [ids[1], 'none', `1795252504000:${randomUUID()}:${ids[1]}`])
     t.is((await on('GET', `/jobs?account=${account.id}&after=${after}`)).status, 422, after);
 });
 
@@ -338,6 +352,11 @@ test.serial('batches are listed, shown, cancelled, and their failed lines retrie
   t.like(retried, { status: 200, body: { account: account.id, lines_total: 2 } });
   const again = await call('POST', `/batches/${id}/retry`);
   t.is(again.status, 422, 'it was retried');
+  const repeated = await callAdmin(stack.url, testAdminToken, 'POST', `/batches/${id}/retry`, undefined, {
+    'idempotency-key': 'a click',
+  });
+  t.is(repeated.headers.get('idempotent-replayed'), 'true');
+  t.is(repeated.body['id'], retried.body['id']);
   t.like(await call('POST', `/batches/${id}/cancel`), { status: 200, body: { status: 'completed' } });
   for (const path of ['/batches/none', `/batches/batch_${'0'.repeat(32)}`])
     t.is((await call('GET', path)).status, 404);

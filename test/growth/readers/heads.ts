@@ -11,6 +11,7 @@ import { hashRefillCode, isApiKey } from '../../../shared/accounts/credentials.t
 import { readStreamEventId } from '../../../shared/contract/event-id.ts';
 import { readOnDisconnect } from '../../../shared/contract/on-disconnect.ts';
 import { isPlainText } from '../../../shared/contract/plain-text.ts';
+import { translateReason } from '../../../shared/contract/reason-texts.ts';
 import { readCancelAfter } from '../../../api/contract/cancel-after.ts';
 import { readPreferences, readRequestTimeout } from '../../../api/contract/prefer.ts';
 import { checkWebhookUrl, readWebhookEvents } from '../../../api/contract/webhook-url.ts';
@@ -35,6 +36,10 @@ export const headReaders: readonly Reader[] = [
   readsText('path that is not served', suggestPath, {
     tokens: ['/', 'engines/', 'completions', ':streamGenerateContent'],
     frames: [{ head: '/v1/engines/' }, { head: '/v1/' }],
+  }),
+  readsText('message of an error', translateReason, {
+    tokens: ['" does not exist. Did you mean "', ' (and 2 more)', ': ', 'is required', '"', 'a.'],
+    frames: [{ head: 'The model "' }, { head: 'Line ', tail: 'Each line needs its own.' }],
   }),
   readsText('Prefer', readPreferences, { tokens: ['"', '\\"', ',', ';', '=', 'respond-async', 'wait=1'] }),
   readsText('Cancel-After', readCancelAfter, { tokens: ['1', 's', 'h', ' '] }),

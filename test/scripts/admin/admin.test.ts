@@ -86,6 +86,7 @@ test('codes are listed with their value and status; --unused lists only codes th
     'status',
     'redeemed_by',
     'redeemed_at',
+    'batch',
   ]);
   const untouched = { balance: 12.5, free_requests: 3, redeemed_by: null, redeemed_at: null };
   t.like(find(unused), { ...untouched, status: 'unused', expires_at: null });

@@ -44,7 +44,8 @@ async function run<T>(
   );
   const names = { config, env: stack.env, log: createLogger('test', 'silent'), positionals: [queue] };
   const trail = openTrail({ mongo }, () => undefined);
-  const context = { redis, hotAccounts, trail, warn, ...names } as unknown as AdminContext;
+  const flags = new Set<string>();
+  const context = { redis, hotAccounts, trail, warn, flags, ...names } as unknown as AdminContext;
   return (await queueVerbs[verb]!.run(context)) as T;
 }
 

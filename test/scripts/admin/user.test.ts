@@ -230,6 +230,7 @@ test('if only the mail or the final audit record fails, the command still succee
       trail: openTrail(stack, () => undefined),
       positionals: [positional],
       options: { reason: 'a test' },
+      flags: new Set(),
       warn: (text: string) => warnings.push(text),
     }) as unknown as AdminContext;
   const warnings: string[] = [];

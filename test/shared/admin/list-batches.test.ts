@@ -157,7 +157,11 @@ test.serial(
     }
     const commands = await watchRedis(t, server.url);
     const readPage = (after: string | null) =>
-      listJobs({ redis }, accountId, { limit: 100, after: after === null ? null : readPlace(after) });
+      listJobs(
+        { redis },
+        { accountId, status: null },
+        { limit: 100, after: after === null ? null : readPlace(after) },
+      );
     const ids = await readAll(async (after) => {
       const page = await readPage(after);
       await redis.zrem(key, page.rows.at(-1)!.id);

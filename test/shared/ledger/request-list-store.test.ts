@@ -27,7 +27,7 @@ async function useStore(t: ExecutionContext, rows: readonly RequestLogDocument[]
   const store = new RequestListStore(ledger, () => now);
   const list = async (filter: RequestFilter): Promise<string[]> => {
     const ids: string[] = [];
-    for await (const { _id } of store.listAll(filter, 3)) ids.push(_id);
+    for await (const page of store.listPages(filter, 3)) ids.push(...page.map(({ _id }) => _id));
     return ids;
   };
   return { db, ledger, store, list };
@@ -173,7 +173,7 @@ test('a request is found by its id as long as its ledger entry exists, which say
     entry,
     { ...entry, _id: 'refill', kind: 'refill', amountNano: 5n, streamSeq: 1 },
   ]);
-  t.like(presentRequest((await store.find('kept'))!.row!), {
+  t.like(presentRequest({ row: (await store.find('kept'))!.row!, pricing: null }, null), {
     id: 'kept',
     account: 'ann',
     outcome: 'error',
@@ -202,7 +202,7 @@ test('a request is found by its id as long as its ledger entry exists, which say
 test('a row of an earlier release is shown without attempts and vendor cost', async (t) => {
   const { store } = await useStore(t, [requestRow('ann', { _id: 'old', at: minutesAgo(1) })]);
   const { rows } = await store.list({}, 10);
-  t.like(presentRequest(rows[0]!), {
+  t.like(presentRequest({ row: rows[0]!, pricing: null }, null), {
     id: 'old',
     upstream: null,
     attempts: [],

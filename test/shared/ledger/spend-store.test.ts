@@ -6,7 +6,7 @@ import {
   type ModelSpendDocument,
   type SpendFilter,
 } from '../../../shared/ledger/spend-store.ts';
-import { spendDimensions, type SpendDimension } from '../../../shared/ledger/sum-spend.ts';
+import { defaultDimensions, type SpendDimension } from '../../../shared/ledger/sum-spend.ts';
 import type { AdminSpend } from '../../../shared/contract/admin-requests.ts';
 import { shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { useLedgerStore } from '../../support/use-ledger-store.ts';
@@ -127,7 +127,7 @@ test('pages of accounts without sums are empty, and a read that is refused ends 
 });
 
 test('a margin counts only requests whose vendor cost is known', (t) => {
-  const row = { account: null, model: 'chat', day: null, ...sums(10) };
+  const row = { account: null, upstream: null, model: 'chat', day: null, ...sums(10) };
   t.like(presentSpend({ ...row, costedRequests: 4, costedNano: 5_000_000_000n }), {
     cost: 10,
     vendor_cost: 4,
@@ -142,7 +142,7 @@ test('a margin counts only requests whose vendor cost is known', (t) => {
 
 test('as CSV, spending has a column for each dimension, and exact amounts', async (t) => {
   const { ledger } = await useSpending(t, 1);
-  const by = new Set(spendDimensions);
+  const by = new Set(defaultDimensions);
   const filter = { since: days[0]!, until: days[0]!, model: 'chat' };
   let text = '';
   for await (const piece of writeSpendCsv(ledger.spend.readPages(filter, by), by)) text += piece;

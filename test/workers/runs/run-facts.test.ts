@@ -50,7 +50,7 @@ test('a success at the first attempt is recorded in few bytes, and is billed for
   const facts = start();
   facts.noteCall(call(routeOf('vendor')));
   const recorded = facts.record(outcome());
-  t.deepEqual(recorded, { calls: [['vendor', 12]], vendorCostNano: usageCost });
+  t.deepEqual(recorded, { calls: [['vendor', 12]], callStartsMs: [0], vendorCostNano: usageCost });
 });
 
 test('each attempt is recorded with its status and reason, and a failed one is billed for what the vendor reported', (t) => {
@@ -65,8 +65,24 @@ test('each attempt is recorded with its status and reason, and a failed one is b
       ['second', 12, null, 'broke off'],
       ['third', 12],
     ],
+    callStartsMs: [0, 0, 0],
     vendorCostNano: usageCost + 7n * 10_000n + 100_000n,
   });
+});
+
+test('the start of each recorded call is known, in milliseconds from the admission', (t) => {
+  const facts = start();
+  const nowMs = performance.now();
+  for (let i = 1; i <= maxRecordedCalls + 3; i++)
+    facts.noteCall(call(routeOf('vendor'), { startedAtMs: nowMs + i * 1_000 }));
+  const { calls, callStartsMs } = facts.record(outcome());
+  t.is(callStartsMs?.length, calls?.length);
+  for (const [i, seconds] of [
+    [0, 1],
+    [1, 2],
+    [maxRecordedCalls - 1, maxRecordedCalls + 3],
+  ] as const)
+    t.is(Math.floor(callStartsMs![i]! / 1_000), seconds);
 });
 
 test('a request that is not charged costs what the vendor reported, or nothing', (t) => {

@@ -55,6 +55,21 @@ const messages = {
   reasonMissing: 'Say why.',
   recorded: 'This is recorded in the audit log with your token.',
   readOnly: 'This token may not do this.',
+  newerRow: 'Newer',
+  olderRow: 'Older',
+  requestTime: 'Time',
+  requestAccount: 'Account',
+  requestModel: 'Model',
+  requestOutcome: 'Outcome',
+  requestUpstream: 'Upstream',
+  requestCalls: { one: '{count} call', other: '{count} calls' },
+  requestTokens: 'Tokens',
+  requestCached: '{tokens} cached',
+  requestImages: { one: '{count} image', other: '{count} images' },
+  requestCost: 'Cost',
+  requestFree: 'free',
+  requestMargin: 'Margin',
+  requestDuration: 'Duration',
 } as const satisfies Catalog;
 
 export default messages;

@@ -61,6 +61,31 @@ const messages: TranslationOf<typeof en> = {
   reasonMissing: 'Укажите причину.',
   recorded: 'Действие будет записано в журнал изменений вместе с вашим токеном.',
   readOnly: 'Этот токен не даёт права на это.',
+  newerRow: 'Новее',
+  olderRow: 'Старее',
+  requestTime: 'Время',
+  requestAccount: 'Аккаунт',
+  requestModel: 'Модель',
+  requestOutcome: 'Результат',
+  requestUpstream: 'Поставщик',
+  requestCalls: {
+    one: '{count} вызов',
+    few: '{count} вызова',
+    many: '{count} вызовов',
+    other: '{count} вызова',
+  },
+  requestTokens: 'Токены',
+  requestCached: '{tokens} из кеша',
+  requestImages: {
+    one: '{count} изображение',
+    few: '{count} изображения',
+    many: '{count} изображений',
+    other: '{count} изображения',
+  },
+  requestCost: 'Стоимость',
+  requestFree: 'бесплатно',
+  requestMargin: 'Маржа',
+  requestDuration: 'Длительность',
 };
 
 export default messages;

@@ -1,13 +1,52 @@
+import { RefreshButton } from '../../admin/refresh-button.tsx';
+import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import '../jobs/shared/work.css';
+import './admin-work.css';
+import { BatchDialog } from './batch-dialog.tsx';
+import { BatchList } from './batch-list.tsx';
+import { JobDialog } from './job-dialog.tsx';
+import { JobList } from './job-list.tsx';
 import type en from './messages.en.ts';
+import { QueueList } from './queue-list.tsx';
+
+const tabs = ['queues', 'jobs', 'batches'] as const;
+type TabName = (typeof tabs)[number];
 
 export default function AdminWorkPage() {
   const t = useMessages<typeof en>();
+  const [filters, change] = useAddressFilters();
+  const [job, batch] = [filters.get('job'), filters.get('batch')];
+  const opened: TabName = job !== null ? 'jobs' : batch !== null ? 'batches' : 'queues';
+  const tab = tabs.find((name) => name === filters.get('tab')) ?? opened;
+  const content = { queues: <QueueList />, jobs: <JobList />, batches: <BatchList /> };
   return (
-    <div class="page">
+    <div class="page admin-work">
       <div class="page-head">
         <h1>{t('title')}</h1>
+        <div class="admin-work-actions">
+          <a class="button quiet medium" href="/admin/queues">
+            {t('toBoard')} <Icon name="external" size={16} />
+          </a>
+          <RefreshButton />
+        </div>
       </div>
+      <Tabs<TabName>
+        label={t('title')}
+        value={tab}
+        onChange={(value) => change({ tab: value === 'queues' ? null : value, status: null })}
+        list={tabs.map((value) => ({ value, label: t(value), content: content[value] }))}
+      />
+      {job !== null && <JobDialog id={job} onClose={() => change({ job: null, tab })} />}
+      {batch !== null && (
+        <BatchDialog
+          id={batch}
+          onOpen={(id) => change({ batch: id, tab })}
+          onClose={() => change({ batch: null, tab })}
+        />
+      )}
     </div>
   );
 }

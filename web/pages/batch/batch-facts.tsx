@@ -1,7 +1,7 @@
 import { useMessages } from '../../lib/language.tsx';
 import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
-import { Fact, TimeFact } from '../jobs/shared/fact.tsx';
+import { Fact, TimeFact } from '../../ui/fact.tsx';
 import { useFileNames } from '../jobs/shared/file-names.ts';
 import { findBatchEnd, hasBatchEnded, toIso, type Batch, type BatchEndpoint } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
@@ -19,7 +19,7 @@ export function BatchFacts({ batch }: { readonly batch: Batch }) {
   ] as const;
   return (
     <Card title={t('details')}>
-      <dl class="work-facts">
+      <dl class="facts">
         {fileName !== undefined && <Fact name={t('file')}>{fileName}</Fact>}
         <Fact name={t('id')}>
           <code class="work-id">{batch.id}</code> <CopyButton text={batch.id} label={t('copyId')} />

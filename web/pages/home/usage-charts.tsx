@@ -2,7 +2,6 @@ import { useMemo } from 'preact/hooks';
 import type { DailyStat } from '../../lib/daily-stats.ts';
 import { useFormat, type Format } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { addRoubles } from '../../lib/nano.ts';
 import { Card } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';
 import type en from './messages.en.ts';
@@ -12,9 +11,9 @@ import { sumByDay } from './usage.ts';
 export function UsageCharts({ stats }: { readonly stats: readonly DailyStat[] }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { times, spend, requests } = useMemo(() => sumByDay(stats), [stats]);
+  const { times, spend, allSpend, requests } = useMemo(() => sumByDay(stats), [stats]);
   const all = {
-    spend: format.money(addRoubles(spend)),
+    spend: format.money(allSpend),
     requests: format.number(requests.reduce((sum, count) => sum + count, 0)),
   };
   return (

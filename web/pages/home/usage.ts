@@ -1,4 +1,5 @@
 import { dayBefore, secondsOfDay, statsDays, type DailyStat } from '../../lib/daily-stats.ts';
+import { groupBy } from '../../lib/group-by.ts';
 import { addRoubles, toNano } from '../../lib/nano.ts';
 
 /** A value for each day up to today: a day without requests is 0. */
@@ -7,20 +8,9 @@ export interface UsageByDay {
   readonly times: readonly number[];
   /** In roubles. */
   readonly spend: readonly number[];
+  /** What was spent in all, in roubles, exact. */
+  readonly allSpend: string;
   readonly requests: readonly number[];
-}
-
-function groupBy(
-  stats: readonly DailyStat[],
-  read: (stat: DailyStat) => string,
-): ReadonlyMap<string, readonly DailyStat[]> {
-  const groups = new Map<string, DailyStat[]>();
-  for (const stat of stats) {
-    const group = groups.get(read(stat));
-    if (group === undefined) groups.set(read(stat), [stat]);
-    else group.push(stat);
-  }
-  return groups;
 }
 
 export function sumByDay(stats: readonly DailyStat[], nowMs = Date.now()): UsageByDay {
@@ -29,6 +19,7 @@ export function sumByDay(stats: readonly DailyStat[], nowMs = Date.now()): Usage
   return {
     times: days.map(secondsOfDay),
     spend: days.map((day) => Number(addRoubles((byDay.get(day) ?? []).map((stat) => stat.cost_request)))),
+    allSpend: addRoubles(days.flatMap((day) => (byDay.get(day) ?? []).map((stat) => stat.cost_request))),
     requests: days.map((day) =>
       (byDay.get(day) ?? []).reduce((sum, { request_count: count }) => sum + count, 0),
     ),

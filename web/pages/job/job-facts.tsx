@@ -1,7 +1,7 @@
 import { useMessages } from '../../lib/language.tsx';
 import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
-import { Fact, TimeFact } from '../jobs/shared/fact.tsx';
+import { Fact, TimeFact } from '../../ui/fact.tsx';
 import type { Job } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 
@@ -15,7 +15,7 @@ export function JobFacts({ job }: { readonly job: Job }) {
   ] as const;
   return (
     <Card title={t('details')}>
-      <dl class="work-facts">
+      <dl class="facts">
         <Fact name={t('id')}>
           <code class="work-id">{job.id}</code> <CopyButton text={job.id} label={t('copyId')} />
         </Fact>

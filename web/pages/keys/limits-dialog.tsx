@@ -10,6 +10,7 @@ import { Checkbox, Field, Select } from '../../ui/field.tsx';
 import { ErrorText } from '../../ui/states.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import { changeAccount } from './account-changes.ts';
+import { AllowedModelChoice } from './allowed-model-choice.tsx';
 import {
   findProblems,
   periods,
@@ -19,7 +20,6 @@ import {
   type LimitsProblems,
 } from './limits-draft.ts';
 import type en from './messages.en.ts';
-import { ModelChoice } from './model-choice.tsx';
 
 interface LimitsProps {
   readonly account: ApiAccount;
@@ -175,7 +175,7 @@ function ModelsPart({ account, draft, problems, change }: PartProps) {
         onToggle={(hasModels) => change({ hasModels })}
       />
       {draft.hasModels && (
-        <ModelChoice
+        <AllowedModelChoice
           account={account}
           chosen={draft.models}
           error={describe(problems.models)}

@@ -128,8 +128,6 @@ const messages = {
   threshold: 'Threshold, ₽',
   thresholdHint: 'The email goes to {email}.',
   limitModels: 'Allow some models only',
-  findModel: 'Find a model',
-  chosenModels: { one: '{count} chosen', other: '{count} chosen' },
   wrongAmount: 'Enter an amount in roubles, such as 500 or 99.90',
   overOperator: 'The operator allows at most {amount}',
   chooseModel: 'Choose at least one model',

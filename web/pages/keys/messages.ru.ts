@@ -132,13 +132,6 @@ const messages: TranslationOf<typeof en> = {
   threshold: 'Порог, ₽',
   thresholdHint: 'Письмо придёт на {email}.',
   limitModels: 'Разрешить только некоторые модели',
-  findModel: 'Найти модель',
-  chosenModels: {
-    one: 'Выбрана {count}',
-    few: 'Выбрано {count}',
-    many: 'Выбрано {count}',
-    other: 'Выбрано {count}',
-  },
   wrongAmount: 'Введите сумму в рублях, например 500 или 99,90',
   overOperator: 'Оператор разрешает не больше {amount}',
   chooseModel: 'Выберите хотя бы одну модель',

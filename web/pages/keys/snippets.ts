@@ -1,7 +1,7 @@
+import { quoteShell } from '../../../api/pages/quote-shell.ts';
 import {
   quoteJs,
   quotePython,
-  quoteShell,
   writeCurlHead,
   writeNodeClient,
   writePythonClient,

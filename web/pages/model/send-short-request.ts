@@ -1,6 +1,7 @@
 import { api, call } from '../../lib/api.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Model } from '../../lib/models.ts';
+import { sendOnce } from '../../lib/send-once.ts';
 
 /** The longest response: enough to see how the model writes. Reasoning counts, too. */
 const maxTokens = 400;
@@ -36,6 +37,8 @@ const readUsage = (usage: Usage): Pick<ShortResponse, 'seconds' | 'cost' | 'isFr
   isFree: usage.free_request === true,
 });
 
+const kind = 'model';
+
 const nothing = { text: null, imageUrl: null, vector: null, tokens: null };
 
 /** Sends one request to a model of any type. @throws ApiError */
@@ -57,7 +60,9 @@ async function chat(model: Model, prompt: string, signal: AbortSignal): Promise<
     max_tokens: model.reasoning === true ? maxReasoningTokens : maxTokens,
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
   };
-  const response = await call(api.POST('/v1/chat/completions', { body, signal }));
+  const response = await sendOnce(kind, body, (header) =>
+    call(api.POST('/v1/chat/completions', { params: { header }, body, signal })),
+  );
   if (typeof response === 'string' || !('choices' in response)) throw ApiError.ofNetwork();
   const { choices, usage } = response;
   const { content } = choices[0]!.message;
@@ -77,14 +82,18 @@ async function generateImage(model: Model, prompt: string, signal: AbortSignal):
     response_format: 'url' as const,
     ...(size === undefined ? {} : { size }),
   };
-  const response = await call(api.POST('/v1/images/generations', { body, signal }));
+  const response = await sendOnce(kind, body, (header) =>
+    call(api.POST('/v1/images/generations', { params: { header }, body, signal })),
+  );
   if (typeof response === 'string' || !('data' in response)) throw ApiError.ofNetwork();
   return { ...nothing, imageUrl: response.data[0]?.url ?? null, ...readUsage(response.usage) };
 }
 
 async function embed(model: Model, input: string, signal: AbortSignal): Promise<ShortResponse> {
   const body = { model: model.id, input, encoding_format: 'float' as const };
-  const response = await call(api.POST('/v1/embeddings', { body, signal }));
+  const response = await sendOnce(kind, body, (header) =>
+    call(api.POST('/v1/embeddings', { params: { header }, body, signal })),
+  );
   if (!('data' in response)) throw ApiError.ofNetwork();
   const vector = response.data[0]?.embedding;
   return {

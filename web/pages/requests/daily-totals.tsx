@@ -1,17 +1,16 @@
 import type { ApiAccount } from '../../lib/accounts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { dayBefore, statsDays, useDailyStats, type DailyStat } from '../../lib/daily-stats.ts';
-import { useFormat } from '../../lib/format.ts';
+import { useFormat, type Roubles } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { addRoubles } from '../../lib/nano.ts';
+import { CsvMenu } from '../../ui/csv-menu.tsx';
 import { DateRange } from '../../ui/date-range.tsx';
 import { Money } from '../../ui/money.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
-import { CsvMenu } from './csv-menu.tsx';
-import { AccountFilter } from './filters.tsx';
+import { AccountFilter, ModelFilter } from './filters.tsx';
 import type en from './messages.en.ts';
-import { ModelFilter } from './model-filter.tsx';
 import { writeDaysCsv } from './write-days-csv.ts';
 
 const readDay = (text: string | null): string | null =>
@@ -28,10 +27,10 @@ export function DailyTotals({ account }: { readonly account: ApiAccount }) {
   const query = useDailyStats(account.id, { since, until });
   return (
     <>
-      <section class="card requests-filters" aria-label={t('filters')}>
+      <section class="card filters" aria-label={t('filters')}>
         <AccountFilter />
         <ModelFilter value={model} onChoose={(value) => change({ model: value })} />
-        <div class="requests-period">
+        <div class="filters-period">
           <DateRange
             precision="day"
             value={{ since, until }}
@@ -77,6 +76,9 @@ function Days({ stats }: { readonly stats: readonly DailyStat[] }) {
   );
 }
 
+/** A day, or the sum of days, whose cost is a decimal string. */
+type Row = Omit<DailyStat, 'cost_request'> & { readonly cost_request: Roubles };
+
 const addUp = (stats: readonly DailyStat[], read: (stat: DailyStat) => number): number =>
   stats.reduce((sum, stat) => sum + read(stat), 0);
 
@@ -86,16 +88,16 @@ function Sums({
   columns,
 }: {
   readonly stats: readonly DailyStat[];
-  readonly columns: readonly Column<DailyStat>[];
+  readonly columns: readonly Column<Row>[];
 }) {
   const t = useMessages<typeof en>();
-  const sums: DailyStat = {
+  const sums: Row = {
     stat_date: '',
     request_count: addUp(stats, (stat) => stat.request_count),
     prompt_tokens: addUp(stats, (stat) => stat.prompt_tokens),
     cache_read_tokens: addUp(stats, (stat) => stat.cache_read_tokens),
     completion_tokens: addUp(stats, (stat) => stat.completion_tokens),
-    cost_request: Number(addRoubles(stats.map((stat) => stat.cost_request))),
+    cost_request: addRoubles(stats.map((stat) => stat.cost_request)),
     free_requests: addUp(stats, (stat) => stat.free_requests),
   };
   return (
@@ -111,10 +113,10 @@ function Sums({
   );
 }
 
-function useColumns(): readonly Column<DailyStat>[] {
+function useColumns(): readonly Column<Row>[] {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const count = (name: string, read: (stat: DailyStat) => number, isMinor = true): Column<DailyStat> => ({
+  const count = (name: string, read: (stat: Row) => number, isMinor = true): Column<Row> => ({
     name,
     isNumber: true,
     isMinor,

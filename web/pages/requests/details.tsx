@@ -1,21 +1,8 @@
 import { useMessages } from '../../lib/language.tsx';
-import { Badge } from '../../ui/card.tsx';
 import { Reason } from '../../ui/reason.tsx';
+import { cancelledStatus } from '../../ui/request-outcome.tsx';
 import type en from './messages.en.ts';
 import type { RequestRow } from './read-log.ts';
-
-/** The status of requests whose caller left. */
-const cancelledStatus = 499;
-
-/** How a request failed. One that its caller ended is no failure of the service. */
-export function FailureBadge({ code }: { readonly code: number }) {
-  const t = useMessages<typeof en>();
-  return code === cancelledStatus ? (
-    <Badge tone="neutral">{t('cancelled')}</Badge>
-  ) : (
-    <Badge tone="bad">{t('failedWith', { code: String(code) })}</Badge>
-  );
-}
 
 /** What the log says of a request: for one that failed, its code and the reason. */
 export function Details({

@@ -1,13 +1,12 @@
 import { switchAccount, useAccounts } from '../../lib/accounts.ts';
-import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { fromZoned, toZoned } from '../../lib/zoned-time.ts';
+import { modelName, useModels } from '../../lib/models.ts';
 import { Button } from '../../ui/button.tsx';
-import { DateRange } from '../../ui/date-range.tsx';
 import { Field, Select } from '../../ui/field.tsx';
+import { FilterSelect } from '../../ui/filter-select.tsx';
+import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
 import type en from './messages.en.ts';
-import { ModelFilter } from './model-filter.tsx';
-import { hoursBefore, outcomes, periods, useRequestFilter, type Period } from './request-filter.ts';
+import { outcomes, periods, useRequestFilter } from './request-filter.ts';
 
 /** What is looked for. It is in the address, so that it can be kept and sent. */
 export function Filters() {
@@ -15,23 +14,28 @@ export function Filters() {
   const { filter, isFiltered, setFilter, clear } = useRequestFilter();
   const { model, outcome, period } = filter;
   return (
-    <section class="card requests-filters" aria-label={t('filters')}>
+    <section class="card filters" aria-label={t('filters')}>
       <AccountFilter />
       <ModelFilter value={model} onChoose={(value) => setFilter({ model: value, request_id: null })} />
-      <Select
+      <FilterSelect
         label={t('outcome')}
+        anyLabel={t('allOutcomes')}
         value={outcome}
-        choices={[
-          { value: '', label: t('allOutcomes') },
-          ...outcomes.map((value) => ({ value, label: t(`outcome_${value}`) })),
-        ]}
-        onChoose={(value) => setFilter({ outcome: value === '' ? null : value, request_id: null })}
+        choices={outcomes.map((value) => ({ value, label: t(`outcome_${value}`) }))}
+        onChoose={(value) => setFilter({ outcome: value, request_id: null })}
       />
-      <PeriodFilter />
+      <PeriodSelect
+        label={t('period')}
+        choices={[...periods, 'own' as const].map((value) => ({ value, label: t(`period_${value}`) }))}
+        period={period}
+        onChange={(changes) => setFilter({ ...changes, request_id: null })}
+      />
       <IdFilter />
-      {period === 'own' && <OwnPeriod />}
+      {period.name === 'own' && (
+        <OwnPeriod period={period} onChange={(changes) => setFilter({ ...changes, request_id: null })} />
+      )}
       {isFiltered && (
-        <p class="requests-clear">
+        <p class="filters-last">
           <Button kind="quiet" size="small" icon="close" onClick={clear}>
             {t('clear')}
           </Button>
@@ -56,45 +60,24 @@ export function AccountFilter() {
   );
 }
 
-function PeriodFilter() {
+/** @param value the id of a model; empty for all */
+export function ModelFilter({
+  value,
+  onChoose,
+}: {
+  readonly value: string;
+  readonly onChoose: (id: string | null) => void;
+}) {
   const t = useMessages<typeof en>();
-  const { filter, setFilter } = useRequestFilter();
-  const choose = (period: Period): void =>
-    setFilter({
-      period: period === 'all' || period === 'own' ? null : period,
-      // Begins with a day, to be changed.
-      since: period === 'own' ? `${hoursBefore(Date.now(), 24).slice(0, 16)}:00Z` : null,
-      until: null,
-      request_id: null,
-    });
+  const models = useModels().data ?? [];
   return (
-    <Select
-      label={t('period')}
-      value={filter.period}
-      choices={periods.map((value) => ({ value, label: t(`period_${value}`) }))}
-      onChoose={choose}
+    <FilterSelect
+      label={t('model')}
+      anyLabel={t('allModels')}
+      value={value}
+      choices={models.map((one) => ({ value: one.id, label: modelName(one) }))}
+      onChoose={onChoose}
     />
-  );
-}
-
-/** To the minute, in the user's time zone. */
-function OwnPeriod() {
-  const { filter, setFilter } = useRequestFilter();
-  const { timeZone } = useFormat();
-  return (
-    <div class="requests-period own">
-      <DateRange
-        value={{ since: toZoned(filter.since, timeZone), until: toZoned(filter.until, timeZone) }}
-        onChange={({ since, until }) =>
-          setFilter({
-            period: 'own',
-            since: fromZoned(since, timeZone),
-            until: fromZoned(until, timeZone),
-            request_id: null,
-          })
-        }
-      />
-    </div>
   );
 }
 
@@ -102,7 +85,7 @@ function IdFilter() {
   const t = useMessages<typeof en>();
   const { filter, findById } = useRequestFilter();
   return (
-    <div class="requests-find">
+    <div class="filters-find">
       <Field
         label={t('requestId')}
         type="search"

@@ -1,7 +1,9 @@
 import type { TranslationOf } from '../../lib/messages.ts';
+import costTexts from '../../ui/cost-texts.ru.ts';
 import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
+  ...costTexts,
   title: 'Запросы',
   intro: 'Что отправлено моделям, с каким результатом и сколько это стоило.',
   viewLog: 'Последние 72 часа',
@@ -18,8 +20,6 @@ const messages: TranslationOf<typeof en> = {
   allOutcomes: 'Любой',
   outcome_success: 'Успешно',
   outcome_error: 'Ошибка',
-  failedWith: 'Ошибка {code}',
-  cancelled: 'Отменён',
   cancelledText: 'Вы остановили запрос, или связь прервалась. Оплачивается то, что модель успела написать.',
   period: 'Период',
   period_all: 'За 72 часа',
@@ -36,7 +36,6 @@ const messages: TranslationOf<typeof en> = {
   ofCache: 'Из кеша',
   cachedPart: '{tokens} из кеша',
   reasoningPart: '{tokens} на рассуждения',
-  cost: 'Стоимость',
   newestOnly: 'Это суммы самых новых. Чтобы увидеть все, выберите период короче.',
   moreThan: 'больше {requests}',
   newer: {
@@ -45,9 +44,6 @@ const messages: TranslationOf<typeof en> = {
     many: '{count} новых',
     other: '{count} новых',
   },
-  csv: 'Скачать CSV',
-  csvPlain: 'CSV',
-  csvExcel: 'CSV для Excel',
   tooEarly: 'Отдельные запросы видны 72 часа',
   tooEarlyText: 'Всё, что было раньше, сложено {days}.',
   toDays: 'по дням и моделям',
@@ -62,7 +58,6 @@ const messages: TranslationOf<typeof en> = {
   daysAreUtc: 'Дни начинаются в 00:00 UTC.',
   day: 'День',
   freeRequests: 'Бесплатные',
-  total: 'Итого',
   time: 'Время',
   duration: 'Длительность',
   freeRequest: 'бесплатно',
@@ -74,27 +69,6 @@ const messages: TranslationOf<typeof en> = {
   reasoningTokens: 'из них {tokens} на рассуждения',
   firstTokenAfter: 'первый токен через {time}',
   address: 'Отправлен с адреса',
-  breakdown: 'Из чего складывается стоимость',
-  part: 'Часть',
-  quantity: 'Количество',
-  rate: 'Цена',
-  amount: 'Сумма',
-  times: '{quantity} × {rate}',
-  perMillion: '{price} за миллион',
-  part_prompt: 'Входные токены',
-  part_cached_prompt: 'Входные токены из кеша',
-  part_cache_write: 'Входные токены, записанные в кеш',
-  part_completion: 'Выходные токены',
-  part_image: 'Изображения',
-  part_second: 'Секунды',
-  part_characters: 'Символы',
-  part_request: 'Запросы',
-  rounding: 'Округление',
-  paidByFreeRequest: 'Оплачено бесплатным запросом',
-  beyondBalance: 'Сверх баланса, не списано',
-  notCharged: 'Запрос завершился ошибкой, деньги не списаны.',
-  noRates: 'Подробностей нет: пакет оплачивается построчно, а давние цены могли не сохраниться.',
-  estimatedText: 'Токены посчитал шлюз: поставщик их не сообщил.',
 };
 
 export default messages;

@@ -3,14 +3,15 @@ import type { ComponentChildren } from 'preact';
 import { SiteLink } from '../../frame/site-link.tsx';
 import type { ApiAccount } from '../../lib/accounts.ts';
 import { useFormat } from '../../lib/format.ts';
-import { useMessages } from '../../lib/language.tsx';
+import { useCommon, useMessages } from '../../lib/language.tsx';
 import { modelHref } from '../../lib/models.ts';
 import { Badge } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
+import { CostTable } from '../../ui/cost-table.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
+import { FailureBadge } from '../../ui/request-outcome.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
-import { CostTable } from './cost-table.tsx';
-import { Details, FailureBadge } from './details.tsx';
+import { Details } from './details.tsx';
 import type en from './messages.en.ts';
 import { readLog, type RequestRow } from './read-log.ts';
 import { useRequestFilter } from './request-filter.ts';
@@ -57,6 +58,7 @@ const LoadingDetails = () => (
 
 function RequestView({ account, row }: { readonly account: ApiAccount; readonly row: RequestRow }) {
   const t = useMessages<typeof en>();
+  const common = useCommon();
   const { request_id: id, success, response_code: code, details } = row;
   const link = `${location.origin}/requests?account=${account.id}&request=${encodeURIComponent(id)}`;
   return (
@@ -67,7 +69,7 @@ function RequestView({ account, row }: { readonly account: ApiAccount; readonly 
           <CopyButton text={id} label={t('copyId')} />
         </p>
         <div class="requests-how">
-          {success ? <Badge tone="good">{t('outcome_success')}</Badge> : <FailureBadge code={code} />}
+          {success ? <Badge tone="good">{common('succeeded')}</Badge> : <FailureBadge code={code} />}
           {details !== null && (
             <div class={success ? 'soft' : 'requests-why'}>
               <Details row={row} />
@@ -76,7 +78,13 @@ function RequestView({ account, row }: { readonly account: ApiAccount; readonly 
         </div>
       </div>
       <Facts row={row} />
-      <CostTable row={row} />
+      <CostTable
+        title={t('cost')}
+        row={row}
+        unknownText={t(!success && row.cost_request === 0 ? 'notCharged' : 'noRates')}
+      >
+        {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
+      </CostTable>
       <p class="requests-link soft small">
         {t('copyLink')}
         <CopyButton text={link} label={t('copyLink')} />
@@ -122,7 +130,7 @@ function Facts({ row }: { readonly row: RequestRow }) {
     },
   ];
   return (
-    <dl class="requests-facts">
+    <dl class="facts">
       {facts.map(({ name, value, note = null }) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -1,4 +1,11 @@
 import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
+import {
+  hoursBefore,
+  noPeriod,
+  ownBounds,
+  readPeriod,
+  type AddressPeriod,
+} from '../../lib/address-period.ts';
 import type { operations } from '../../generated/api.d.ts';
 
 type LogQuery = NonNullable<operations['listRequestLogsOfApiAccount']['parameters']['query']>;
@@ -6,7 +13,7 @@ type LogQuery = NonNullable<operations['listRequestLogsOfApiAccount']['parameter
 export type Selection = Omit<LogQuery, 'page'>;
 
 export const outcomes = ['success', 'error'] as const;
-export const periods = ['all', 'hour', 'day', 'own'] as const;
+export const periods = ['all', 'hour', 'day'] as const;
 export type Period = (typeof periods)[number];
 
 /** How long single requests are shown. Daily totals go on for a month. */
@@ -17,28 +24,21 @@ const hoursOf = { hour: 1, day: 24, all: keptHours } as const;
 export interface RequestFilter {
   readonly model: string;
   readonly outcome: (typeof outcomes)[number] | '';
-  readonly period: Period;
-  /** RFC 3339, in UTC; of an own period. */
-  readonly since: string;
-  readonly until: string;
+  readonly period: AddressPeriod<Period>;
   /** Found whatever the other filters are. */
   readonly requestId: string;
 }
 
-const noFilter = { model: null, outcome: null, period: null, since: null, until: null, request_id: null };
+const noFilter = { model: null, outcome: null, ...noPeriod, request_id: null };
 
 /** The filters in the address, and functions that change some and go back to the first page. */
 export function useRequestFilter() {
   const [params, change] = useAddressFilters();
   const read = (name: string): string => params.get(name) ?? '';
-  const [since, until] = [read('since'), read('until')];
-  const named = periods.find((known) => known === read('period')) ?? 'all';
   const filter: RequestFilter = {
     model: read('model'),
     outcome: outcomes.find((known) => known === read('outcome')) ?? '',
-    period: since === '' && until === '' ? named : 'own',
-    since,
-    until,
+    period: readPeriod(params, periods),
     requestId: read('request_id'),
   };
   const setFilter = (changes: FilterChanges): void => change({ ...changes, page: null });
@@ -63,31 +63,25 @@ export function useRequestFilter() {
 }
 
 /** What the filters select at a time: periods that end now begin later each time. */
-export function selectAt(
-  { model, outcome, period, since, until, requestId }: RequestFilter,
-  nowMs: number,
-): Selection {
+export function selectAt({ model, outcome, period, requestId }: RequestFilter, nowMs: number): Selection {
   if (requestId !== '') return { request_id: requestId };
   const bounds = {
     all: {},
     hour: { since: hoursBefore(nowMs, hoursOf.hour) },
     day: { since: hoursBefore(nowMs, hoursOf.day) },
-    own: { ...(since === '' ? {} : { since }), ...(until === '' ? {} : { until }) },
+    own: ownBounds(period),
   };
   return {
     ...(model === '' ? {} : { model }),
     ...(outcome === '' ? {} : { outcome }),
-    ...bounds[period],
+    ...bounds[period.name],
   };
 }
 
-export const hoursBefore = (nowMs: number, hours: number): string =>
-  new Date(nowMs - hours * 3_600_000).toISOString();
-
 /** Whether some of an own period is longer ago than single requests are shown. */
-export const beginsTooEarly = ({ since }: RequestFilter, nowMs = Date.now()): boolean =>
+export const beginsTooEarly = ({ period: { since } }: RequestFilter, nowMs = Date.now()): boolean =>
   since !== '' && Date.parse(since) < nowMs - keptHours * 3_600_000;
 
 /** Whether requests that end from now on may belong to it. */
-export const isOpenEnded = ({ requestId, until }: RequestFilter, nowMs = Date.now()): boolean =>
+export const isOpenEnded = ({ requestId, period: { until } }: RequestFilter, nowMs = Date.now()): boolean =>
   requestId === '' && (until === '' || Date.parse(until) > nowMs);

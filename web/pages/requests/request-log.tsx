@@ -2,13 +2,15 @@ import { keepPreviousData, useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { ApiAccount } from '../../lib/accounts.ts';
+import { sendRequest } from '../../lib/api.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { readCsv } from '../../lib/read-csv.ts';
 import { Button } from '../../ui/button.tsx';
+import { CsvMenu } from '../../ui/csv-menu.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Pagination } from '../../ui/pagination.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
-import { DownloadCsv } from './download-csv.tsx';
 import { Filters } from './filters.tsx';
 import type en from './messages.en.ts';
 import { readLog, type RequestPage } from './read-log.ts';
@@ -93,7 +95,11 @@ function LoadedLog({
         <Totals totals={totals} isExact={isExact} />
         <div class="requests-actions">
           {children}
-          <DownloadCsv account={account} selection={selection} isEmpty={items.length === 0} />
+          <CsvMenu
+            name="requests"
+            read={() => readCsv(sendRequest, `/v1/web/api-accounts/${account.id}/request-logs`, selection)}
+            isEmpty={items.length === 0}
+          />
         </div>
       </div>
       {items.length === 0 ? <Nothing /> : <RequestTable rows={items} />}

@@ -1,9 +1,10 @@
 import { Link } from 'wouter-preact';
 import { useFormat } from '../../lib/format.ts';
-import { useMessages } from '../../lib/language.tsx';
+import { useCommon, useMessages } from '../../lib/language.tsx';
 import { Money } from '../../ui/money.tsx';
+import { FailureBadge } from '../../ui/request-outcome.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
-import { Details, FailureBadge } from './details.tsx';
+import { Details } from './details.tsx';
 import type en from './messages.en.ts';
 import type { RequestRow } from './read-log.ts';
 import { useRequestFilter } from './request-filter.ts';
@@ -12,7 +13,7 @@ import { useRequestFilter } from './request-filter.ts';
 export function RequestTable({ rows }: { readonly rows: readonly RequestRow[] }) {
   const t = useMessages<typeof en>();
   return (
-    <div class="requests-table">
+    <div class="requests-table row-links">
       <Table caption={t('title')} columns={useColumns()} rows={rows} keyOf={({ request_id: id }) => id} />
     </div>
   );
@@ -28,7 +29,7 @@ function useColumns(): readonly Column<RequestRow>[] {
       isHeader: true,
       render: ({ request_id: id, created_at: time, model_name: model }) => (
         <>
-          <Link href={hrefOf(id)} class="requests-open">
+          <Link href={hrefOf(id)} class="row-link">
             <time dateTime={time} title={format.exactTime(time)}>
               {format.recentTime(time)}
             </time>
@@ -82,11 +83,11 @@ function useColumns(): readonly Column<RequestRow>[] {
 
 /** How it ended, and why. */
 function Outcome({ row }: { readonly row: RequestRow }) {
-  const t = useMessages<typeof en>();
+  const common = useCommon();
   const { success, response_code: code, details } = row;
   return (
     <div class="requests-outcome">
-      {success ? <span class="soft">{t('outcome_success')}</span> : <FailureBadge code={code} />}
+      {success ? <span class="soft">{common('succeeded')}</span> : <FailureBadge code={code} />}
       {details !== null && (
         <span class="requests-reason" title={details}>
           <Details row={row} isBrief />

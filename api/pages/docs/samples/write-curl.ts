@@ -1,3 +1,4 @@
+import { quoteShell } from '../../quote-shell.ts';
 import { fillPath, findTokenVariable, listHeaders, listSchemes, setsCookies, type Call } from './call.ts';
 
 /** File in which the commands store the session's cookies between calls. */
@@ -11,7 +12,7 @@ export function writeCurl(call: Call): string {
   const { serverUrl, method, path, operation, body, form, contentType } = call;
   const schemes = listSchemes(operation);
   const token = findTokenVariable(operation);
-  const parts = [`curl ${quote(`${serverUrl}${fillPath(path, operation)}`)}`];
+  const parts = [`curl ${quoteShell(`${serverUrl}${fillPath(path, operation)}`)}`];
   if (method !== 'get' && !(method === 'post' && (body ?? form) !== undefined))
     parts.push(`-X ${method.toUpperCase()}`);
   if (contentType === 'text/event-stream') parts.push('--no-buffer');
@@ -20,16 +21,10 @@ export function writeCurl(call: Call): string {
   if (schemes.includes('webSession') || schemes.includes('webRefresh')) parts.push(`-b ${cookieFile}`);
   if (setsCookies(operation)) parts.push(`-c ${cookieFile}`);
   if (schemes.includes('csrfToken')) parts.push('-H "X-CSRF-Token: $CSRF_TOKEN"');
-  for (const [name, value] of listHeaders(call)) parts.push(`-H ${quote(`${name}: ${value}`)}`);
+  for (const [name, value] of listHeaders(call)) parts.push(`-H ${quoteShell(`${name}: ${value}`)}`);
   if (body !== undefined) {
-    parts.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body, null, 2))}`);
+    parts.push(`-H 'Content-Type: application/json'`, `-d ${quoteShell(JSON.stringify(body, null, 2))}`);
   }
-  for (const [name, value] of Object.entries(form ?? {})) parts.push(`-F ${quote(`${name}=${value}`)}`);
+  for (const [name, value] of Object.entries(form ?? {})) parts.push(`-F ${quoteShell(`${name}=${value}`)}`);
   return parts.join(' \\\n  ');
-}
-
-/** Quotes any text as one shell word. */
-function quote(text: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

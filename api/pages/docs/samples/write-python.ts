@@ -1,6 +1,6 @@
 import { fillPath, findTokenVariable, listHeaders, usesCookies, type Call } from './call.ts';
 import { findPathValue, findSdkCall, streamedValues, type SdkCall } from './sdk-calls.ts';
-import { pythonNotation, writeLiteral } from './write-literal.ts';
+import { pythonNotation, writeLiteral } from '../../write-literal.ts';
 
 const literal = (value: unknown, depth = 0): string => writeLiteral(value, pythonNotation, depth);
 

@@ -8,17 +8,17 @@ import {
   describeJobStatus,
   findShare,
   hasBatchEnded,
-  type Batch,
+  type CountedBatch,
   type JobSummary,
 } from './work.ts';
 
-export function JobBadge({ job }: { readonly job: JobSummary }) {
+export function JobBadge({ job }: { readonly job: Pick<JobSummary, 'status' | 'cancel_requested'> }) {
   const t = useMessages<typeof texts>();
   const { key, tone } = describeJobStatus(job);
   return <Badge tone={tone}>{t(key)}</Badge>;
 }
 
-export function BatchBadge({ batch }: { readonly batch: Batch }) {
+export function BatchBadge({ batch }: { readonly batch: CountedBatch }) {
   const t = useMessages<typeof texts>();
   const { key, tone } = describeBatchStatus(batch);
   return <Badge tone={tone}>{t(key)}</Badge>;
@@ -44,7 +44,7 @@ export function JobProgress({ job }: { readonly job: JobSummary }) {
 }
 
 /** How many lines of a batch have ended, and how long the others will take. */
-export function BatchProgress({ batch }: { readonly batch: Batch }) {
+export function BatchProgress({ batch }: { readonly batch: CountedBatch }) {
   const t = useMessages<typeof texts>();
   const format = useFormat();
   const { request_counts: counts, eta_seconds: eta } = batch;

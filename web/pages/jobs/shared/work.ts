@@ -2,6 +2,8 @@ import type { components, operations } from '../../../generated/api.d.ts';
 import type { Tone } from '../../../ui/card.tsx';
 
 export type Batch = components['schemas']['Batch'];
+/** What its status and its progress are shown by. */
+export type CountedBatch = Pick<Batch, 'status' | 'request_counts' | 'eta_seconds'>;
 export type Job = components['schemas']['Job'];
 export type JobSummary = components['schemas']['JobSummary'];
 export type JobStatus = JobSummary['status'];
@@ -45,7 +47,7 @@ const jobTones: Readonly<Record<JobStatus, Tone>> = {
   cancelled: 'neutral',
 };
 
-export function describeJobStatus(job: JobSummary): ShownStatus {
+export function describeJobStatus(job: Pick<JobSummary, 'status' | 'cancel_requested'>): ShownStatus {
   if (job.cancel_requested && !hasJobEnded(job)) return { key: 'cancelling', tone: 'warning' };
   return { key: job.status, tone: jobTones[job.status] };
 }
@@ -61,13 +63,13 @@ const batchTones: Readonly<Record<Batch['status'], Tone>> = {
   cancelled: 'neutral',
 };
 
-export function describeBatchStatus({ status, request_counts: counts }: Batch): ShownStatus {
+export function describeBatchStatus({ status, request_counts: counts }: CountedBatch): ShownStatus {
   if (status === 'completed' && counts.failed > 0) return { key: 'completedPartly', tone: 'warning' };
   return { key: status, tone: batchTones[status] };
 }
 
 /** The lines that have ended, as a share from 0 to 1. */
-export const findShare = ({ request_counts: { total, completed, failed } }: Batch): number =>
+export const findShare = ({ request_counts: { total, completed, failed } }: CountedBatch): number =>
   total === 0 ? 0 : (completed + failed) / total;
 
 /** Times of batches are in seconds, as in OpenAI's API. */

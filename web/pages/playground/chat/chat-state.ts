@@ -75,7 +75,7 @@ const initial: ChatState = {
 
 export const openChatStore = (owner: string) =>
   openTabStore<ChatState>({
-    name: 'playground-chat-1',
+    name: 'playground-chat-2',
     owner,
     initial,
     shrink: (state) => ({

@@ -2,6 +2,7 @@ import type { components } from '../../../generated/api.d.ts';
 import { api, call } from '../../../lib/api.ts';
 import { ApiError } from '../../../lib/api-error.ts';
 import type { Model } from '../../../lib/models.ts';
+import { sendOnce } from '../../../lib/send-once.ts';
 import type { Store } from '../../../lib/store.ts';
 import { openTabStore } from '../../../lib/tab-store.ts';
 import { addUsage, noUsage, readEmbeddingUsage, type Usage, type UsageSum } from '../shared/usage.ts';
@@ -32,7 +33,7 @@ const initial: EmbeddingState = { texts: ['', ''], dimensions: '', result: null,
 /** Returns the texts of a user in this tab. */
 export const openEmbeddings = (owner: string): Store<EmbeddingState> =>
   openTabStore({
-    name: 'playground-embeddings-1',
+    name: 'playground-embeddings-2',
     owner,
     initial,
     shrink: (state) => ({ ...state, result: null }),
@@ -55,7 +56,9 @@ const shownNumbers = 5;
 
 /** @throws ApiError; `AbortError` once the signal is aborted */
 export async function embed(body: EmbeddingRequest, signal: AbortSignal): Promise<EmbeddingResult> {
-  const response = await call(api.POST('/v1/embeddings', { body, signal }));
+  const response = await sendOnce('playground embedding', body, (header) =>
+    call(api.POST('/v1/embeddings', { params: { header }, body, signal })),
+  );
   if (!('data' in response)) throw ApiError.ofNetwork();
   const vectors = response.data.map(({ embedding }) => (Array.isArray(embedding) ? embedding : []));
   return {

@@ -1,9 +1,9 @@
 import type { components } from '../../../generated/api.d.ts';
 import { api, call } from '../../../lib/api.ts';
 import { ApiError } from '../../../lib/api-error.ts';
-import { createKey } from '../../../lib/create-key.ts';
 import { takesPictures, type Model } from '../../../lib/models.ts';
 import { readSelectedAccount } from '../../../lib/selected-account.ts';
+import { sendOnce } from '../../../lib/send-once.ts';
 import { readTask, type ImageState, type ImageTask, type Job } from './image-state.ts';
 
 type Schemas = components['schemas'];
@@ -33,26 +33,16 @@ export function createImageRequest(model: Model, state: ImageState): ImageOrder 
   return { kind: 'edit', body: { ...common, image, ...(mask === null ? {} : { mask }) } };
 }
 
-/** An order that was not answered, perhaps because the connection was lost on the way back. */
-let unanswered: { readonly text: string; readonly key: string } | null = null;
-
-/** The key of an order. The same order has the same key until it is answered, so that it is not charged twice. */
-function chooseKey(order: ImageOrder, account: number | null): string {
-  const text = JSON.stringify([account, order]);
-  if (unanswered?.text !== text) unanswered = { text, key: createKey() };
-  return unanswered.key;
-}
-
 /** Orders images, without waiting for them. @throws ApiError */
 export async function orderImages(order: ImageOrder): Promise<ImageTask> {
   const account = readSelectedAccount();
-  const params = { header: { Prefer: 'respond-async', 'Idempotency-Key': chooseKey(order, account) } };
-  const response =
-    order.kind === 'image'
+  const response = await sendOnce('playground image', order, async (key) => {
+    const params = { header: { Prefer: 'respond-async', ...key } };
+    return order.kind === 'image'
       ? await call(api.POST('/v1/images/generations', { params, body: order.body }))
       : await call(api.POST('/v1/images/edits', { params, body: order.body }));
+  });
   if (typeof response === 'string' || !('status' in response)) throw ApiError.ofNetwork();
-  unanswered = null;
   const job: Job = response;
   const task = {
     id: job.id,

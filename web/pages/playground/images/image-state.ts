@@ -3,7 +3,7 @@ import { openTabStore } from '../../../lib/tab-store.ts';
 import type { Store } from '../../../lib/store.ts';
 import type { Failure } from '../shared/failure.ts';
 import type { Picture } from '../shared/pictures.ts';
-import { addUsage, noUsage, readImageUsage, toNano, type Usage, type UsageSum } from '../shared/usage.ts';
+import { addUsage, noUsage, readImageUsage, writeCost, type Usage, type UsageSum } from '../shared/usage.ts';
 
 export type Job = components['schemas']['Job'];
 
@@ -68,7 +68,7 @@ const initial: ImageState = {
 /** Returns the images of a user in this tab. */
 export const openImages = (owner: string): Store<ImageState> =>
   openTabStore({
-    name: 'playground-images-1',
+    name: 'playground-images-2',
     owner,
     initial,
     shrink: (state) => ({ ...state, pictures: [], mask: null }),
@@ -87,7 +87,7 @@ export function readTask(task: ImageTask, job: Job): ImageTask {
       ? readImageUsage(images.usage)
       : cost === null
         ? null
-        : { ...noTokens, costNano: toNano(cost), isFree: isFree === true };
+        : { ...noTokens, cost: writeCost(cost), isFree: isFree === true };
   const failure =
     error === null || status === 'cancelled'
       ? null

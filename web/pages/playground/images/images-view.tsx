@@ -43,7 +43,7 @@ export function ImagesView({ owner, models, model, onChooseModel }: ModeProps) {
     setFailure(null);
     try {
       const task = await orderImages(request);
-      change({ tasks: [task, ...store.get().tasks] });
+      change({ tasks: [task, ...store.get().tasks.filter(({ id }) => id !== task.id)] });
     } catch (error) {
       setFailure(readFailure(error));
     } finally {

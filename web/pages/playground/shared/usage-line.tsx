@@ -2,13 +2,13 @@ import { useFormat } from '../../../lib/format.ts';
 import { useMessages } from '../../../lib/language.tsx';
 import { Money } from '../../../ui/money.tsx';
 import type en from '../messages.en.ts';
-import { toRoubles, type Usage, type UsageSum } from './usage.ts';
+import type { Usage, UsageSum } from './usage.ts';
 
 /** Tokens, time and cost of a request, each a fact of the list around it. */
 export function UsageLine({ usage }: { readonly usage: Usage }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { input, cached, output, reasoning, seconds, costNano, isFree } = usage;
+  const { input, cached, output, reasoning, seconds, cost, isFree } = usage;
   const parts = [
     input > 0 && t(cached > 0 ? 'inputCached' : 'input', { count: input, cached }),
     output > 0 && t(reasoning > 0 ? 'outputReasoning' : 'output', { count: output, reasoning }),
@@ -21,7 +21,7 @@ export function UsageLine({ usage }: { readonly usage: Usage }) {
           {part}
         </span>
       ))}
-      <span class="number">{isFree ? t('wasFree') : <Money value={toRoubles(costNano)} />}</span>
+      <span class="number">{isFree ? t('wasFree') : <Money value={cost} />}</span>
     </>
   );
 }
@@ -33,7 +33,7 @@ export function UsageTotal({ label, sum }: { readonly label: string; readonly su
   return (
     <div class="playground-total small" role="group" aria-label={label}>
       <strong class="number">
-        {label}: <Money value={toRoubles(sum.costNano)} />
+        {label}: <Money value={sum.cost} />
       </strong>
       <span class="soft number">
         {t('requestCount', { count: sum.requests })}

@@ -1,4 +1,5 @@
 import type { components } from '../../../generated/api.d.ts';
+import { addRoubles } from '../../../lib/nano.ts';
 
 type Schemas = components['schemas'];
 
@@ -11,22 +12,18 @@ export interface Usage {
   /** Of the output. */
   readonly reasoning: number;
   readonly seconds: number | null;
-  /** In nano-roubles, which can be added up exactly. */
-  readonly costNano: number;
+  /** In roubles, as a decimal string: exact, and kept as JSON. */
+  readonly cost: string;
   readonly isFree: boolean;
 }
 
-const nanoPerRouble = 1e9;
-
-export const toNano = (roubles: number | null): number => Math.round((roubles ?? 0) * nanoPerRouble);
-
-/** @returns roubles */
-export const toRoubles = (nano: number): number => nano / nanoPerRouble;
+/** @param cost in roubles; null if nothing was charged */
+export const writeCost = (cost: number | null): string => addRoubles([cost ?? 0]);
 
 /** What the usage of every kind of request has. */
 const readCost = (usage: Schemas['EmbeddingUsage'] | Schemas['ImageUsage'] | Schemas['ChatUsage']) => ({
   seconds: usage.total_time,
-  costNano: toNano(usage.cost_request),
+  cost: writeCost(usage.cost_request),
   isFree: usage.free_request === true,
 });
 
@@ -60,7 +57,7 @@ export const readLogUsage = (row: Schemas['RequestLog']): Usage => ({
   output: row.completion_tokens,
   reasoning: row.reasoning_tokens ?? 0,
   seconds: row.total_time,
-  costNano: toNano(row.cost_request),
+  cost: writeCost(row.cost_request),
   isFree: row.free_requests,
 });
 
@@ -68,10 +65,10 @@ export interface UsageSum {
   readonly requests: number;
   readonly input: number;
   readonly output: number;
-  readonly costNano: number;
+  readonly cost: string;
 }
 
-export const noUsage: UsageSum = { requests: 0, input: 0, output: 0, costNano: 0 };
+export const noUsage: UsageSum = { requests: 0, input: 0, output: 0, cost: '0' };
 
 /** Adds what a request used; nothing if that is unknown. */
 export const addUsage = (sum: UsageSum, usage: Usage | null): UsageSum =>
@@ -81,5 +78,5 @@ export const addUsage = (sum: UsageSum, usage: Usage | null): UsageSum =>
         requests: sum.requests + 1,
         input: sum.input + usage.input,
         output: sum.output + usage.output,
-        costNano: sum.costNano + usage.costNano,
+        cost: addRoubles([sum.cost, usage.cost]),
       };

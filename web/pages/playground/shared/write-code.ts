@@ -1,4 +1,5 @@
-import { quotePython, writeCurlHead, writeNodeClient, writePythonClient } from '../../../lib/code-parts.ts';
+import { pythonNotation, writeLiteral } from '../../../../api/pages/write-literal.ts';
+import { writeCurlHead, writeNodeClient, writePythonClient } from '../../../lib/code-parts.ts';
 import type { ClientFacts } from '../../../lib/code-parts.ts';
 
 /** A request of the playground, as it is sent. */
@@ -90,6 +91,8 @@ const knownArguments = [
   'encoding_format',
 ];
 
+const toPython = (value: unknown, depth: number): string => writeLiteral(value, pythonNotation, depth);
+
 function writePython(request: SentRequest, facts: ClientFacts): string {
   const head = writePythonClient(facts);
   if (isJob(request))
@@ -126,21 +129,3 @@ if job["error"]:
     raise SystemExit(job["error"]["message"])
 for image in job["response"]["data"]:
     print(image["url"])`;
-
-const pythonWords: Readonly<Record<string, string>> = { true: 'True', false: 'False', null: 'None' };
-
-/** Writes a value of JSON as Python does. @param depth of the line that it begins on */
-function toPython(value: unknown, depth: number): string {
-  const inner = '    '.repeat(depth + 1);
-  const end = '    '.repeat(depth);
-  if (typeof value === 'string') return quotePython(value);
-  if (Array.isArray(value))
-    return value.length === 0
-      ? '[]'
-      : `[\n${value.map((item) => `${inner}${toPython(item, depth + 1)},`).join('\n')}\n${end}]`;
-  if (typeof value === 'object' && value !== null)
-    return `{\n${Object.entries(value)
-      .map(([name, item]) => `${inner}${quotePython(name)}: ${toPython(item, depth + 1)},`)
-      .join('\n')}\n${end}}`;
-  return pythonWords[String(value)] ?? String(value);
-}

@@ -10,7 +10,7 @@ import {
   jsNotation,
   pythonNotation,
   writeLiteral,
-} from '../../../../../api/pages/docs/samples/write-literal.ts';
+} from '../../../../../api/pages/write-literal.ts';
 
 /** The blocks of code in a language of all guides. */
 const listGuideCode = (language: string): [name: string, code: string][] =>

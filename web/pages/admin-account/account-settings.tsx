@@ -1,0 +1,199 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { UserLink } from '../../admin/links.tsx';
+import { useMay } from '../../admin/session.ts';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Fact } from '../../ui/fact.tsx';
+import type { Account } from './account.ts';
+import type en from './messages.en.ts';
+import { SettingsDialog } from './settings-dialog.tsx';
+import type { SettingsGroup } from './settings-groups.ts';
+import { UnlinkDialog } from './unlink-dialog.tsx';
+
+/** What operators have set, in groups that are changed one by one. */
+export function AccountSettings({ account }: { readonly account: Account }) {
+  const t = useMessages<typeof en>();
+  const [open, setOpen] = useState<SettingsGroup | 'unlink' | null>(null);
+  const close = (): void => setOpen(null);
+  const part = { onChange: setOpen };
+  return (
+    <section class="card" aria-label={t('settings')}>
+      <div class="admin-account-settings">
+        <Part {...part} group="owner">
+          <OwnerFacts account={account} onUnlink={() => setOpen('unlink')} />
+        </Part>
+        <Part {...part} group="limits">
+          <LimitFacts account={account} />
+        </Part>
+        <Part {...part} group="money">
+          <MoneyFacts account={account} />
+        </Part>
+        <Part {...part} group="access">
+          <AccessFacts account={account} />
+        </Part>
+      </div>
+      {open === 'unlink' && <UnlinkDialog account={account} onClose={close} />}
+      {open !== null && open !== 'unlink' && (
+        <SettingsDialog key={open} account={account} group={open} onClose={close} />
+      )}
+    </section>
+  );
+}
+
+function Part({
+  group,
+  onChange,
+  children,
+}: {
+  readonly group: SettingsGroup;
+  readonly onChange: (group: SettingsGroup) => void;
+  readonly children: ComponentChildren;
+}) {
+  const t = useMessages<typeof en>();
+  const mayChange = useMay('all');
+  const title = t(`group_${group}`);
+  return (
+    <div class="admin-account-part">
+      <header class="card-head">
+        <h2>{title}</h2>
+        {mayChange && (
+          <Button
+            kind="quiet"
+            size="small"
+            aria-label={t('changeGroup', { group: title })}
+            onClick={() => onChange(group)}
+          >
+            {t('change')}
+          </Button>
+        )}
+      </header>
+      <dl class="admin-account-facts">{children}</dl>
+    </div>
+  );
+}
+
+const Unset = ({ children }: { readonly children: ComponentChildren }) => (
+  <span class="soft">{children}</span>
+);
+
+function OwnerFacts({ account, onUnlink }: { readonly account: Account; readonly onUnlink: () => void }) {
+  const t = useMessages<typeof en>();
+  const mayUnlink = useMay('all');
+  const { name, email, note, user_id: userId, user_email: userEmail, user_type: type } = account;
+  return (
+    <>
+      <Fact name={t('setting_name')}>{name ?? <Unset>–</Unset>}</Fact>
+      <Fact name={t('setting_email')}>{email ?? <Unset>–</Unset>}</Fact>
+      <Fact name={t('linkedUser')}>
+        {userId === null ? (
+          <Unset>{t('notLinked')}</Unset>
+        ) : (
+          <span class="admin-account-user">
+            <UserLink id={userId} name={userEmail} />
+            {mayUnlink && (
+              <Button kind="quiet" size="small" onClick={onUnlink}>
+                {t('unlink')}
+              </Button>
+            )}
+          </span>
+        )}
+      </Fact>
+      <Fact name={t('setting_note')}>{note ?? <Unset>–</Unset>}</Fact>
+      {type !== 'default' && <Fact name={t('setting_user_type')}>{type}</Fact>}
+    </>
+  );
+}
+
+function LimitFacts({ account }: { readonly account: Account }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { tokens_per_minute: tokens } = account;
+  return (
+    <>
+      <Fact name={t('setting_requests_per_minute')}>{format.number(account.requests_per_minute)}</Fact>
+      <Fact name={t('setting_tokens_per_minute')}>
+        {tokens === null ? <Unset>{t('unlimited')}</Unset> : format.number(tokens)}
+      </Fact>
+      <Fact name={t('setting_max_queued_jobs')}>{format.number(account.max_queued_jobs)}</Fact>
+      <Fact name={t('setting_weight')}>{format.number(account.weight)}</Fact>
+    </>
+  );
+}
+
+function MoneyFacts({ account }: { readonly account: Account }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { budget, owner_budget: ownerBudget, low_balance: threshold } = account;
+  const write = ({ amount, period }: NonNullable<Account['budget']>): string =>
+    t(`per_${period}`, { amount: format.price(amount) });
+  return (
+    <>
+      <Fact name={t('budgetOfOperator')}>
+        {budget === null ? <Unset>{t('unlimited')}</Unset> : write(budget)}
+      </Fact>
+      <Fact name={t('budgetOfOwner')}>
+        {ownerBudget === null ? <Unset>{t('unlimited')}</Unset> : write(ownerBudget)}
+      </Fact>
+      <Fact name={t('lowBalance')}>
+        {threshold === null ? (
+          <Unset>{t('noMail')}</Unset>
+        ) : (
+          t('lowBalanceBelow', { amount: format.price(threshold) })
+        )}
+      </Fact>
+    </>
+  );
+}
+
+function AccessFacts({ account }: { readonly account: Account }) {
+  const t = useMessages<typeof en>();
+  const { models, owner_models: ownerModels, addresses, expires_at: expiresAt } = account;
+  return (
+    <>
+      <Fact name={t('setting_models')}>
+        {models === null ? <Unset>{t('allModels')}</Unset> : <Tags values={models} />}
+      </Fact>
+      {ownerModels !== null && (
+        <Fact name={t('ownerModels')}>
+          <Tags values={ownerModels} />
+        </Fact>
+      )}
+      <Fact name={t('setting_addresses')}>
+        {addresses === null ? <Unset>{t('anywhere')}</Unset> : <Tags values={addresses} />}
+      </Fact>
+      <Fact name={t('setting_expires_at')}>
+        <Expiry at={expiresAt} />
+      </Fact>
+    </>
+  );
+}
+
+function Expiry({ at }: { readonly at: string | null }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  if (at === null) return <Unset>{t('noExpiry')}</Unset>;
+  return (
+    <time dateTime={at} title={format.exactTime(at)}>
+      {format.dateTime(at)}
+    </time>
+  );
+}
+
+const maxShown = 6;
+
+function Tags({ values }: { readonly values: readonly string[] }) {
+  const t = useMessages<typeof en>();
+  const rest = values.length - maxShown;
+  return (
+    <ul class="admin-account-tags" title={rest > 0 ? values.join(', ') : undefined}>
+      {values.slice(0, maxShown).map((value) => (
+        <li key={value} class="tag">
+          {value}
+        </li>
+      ))}
+      {rest > 0 && <li class="small soft">{t('andMore', { more: rest })}</li>}
+    </ul>
+  );
+}

@@ -1,0 +1,66 @@
+import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { ConfirmAction } from '../../admin/confirm-action.tsx';
+import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { nameOf, type Account } from './account.ts';
+import type en from './messages.en.ts';
+
+/** Replaces the key of an account, such as one that was lost or stolen. */
+export function RotateDialog({
+  account,
+  onKey,
+  onClose,
+}: {
+  readonly account: Account;
+  readonly onKey: (apiKey: string) => void;
+  readonly onClose: () => void;
+}) {
+  const t = useMessages<typeof en>();
+  const path = { account_id: account.id };
+  return (
+    <ConfirmAction
+      title={t('rotateTitle', { name: nameOf(account) })}
+      action={t('rotate')}
+      preview={(signal) =>
+        readEffects(
+          call(
+            adminApi.POST('/v1/admin/accounts/{account_id}/rotate-key', {
+              params: { path, query: { dry_run: true } },
+              signal,
+            }),
+          ),
+        )
+      }
+      describe={(effects) => <RotateEffect effects={effects} />}
+      run={() =>
+        readDone(call(adminApi.POST('/v1/admin/accounts/{account_id}/rotate-key', { params: { path } })))
+      }
+      onDone={({ api_key: apiKey }) => {
+        onClose();
+        onKey(apiKey);
+      }}
+      onClose={onClose}
+    />
+  );
+}
+
+function RotateEffect({ effects }: { readonly effects: Schema<'DryRunOfRotation'>['effects'] }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { requests, requests_last_hour: lastHour, last_used_at: lastUsed, user_email: user } = effects;
+  return (
+    <>
+      <p>{t('rotateText')}</p>
+      <p>
+        {lastHour > 0
+          ? t('usedLastHour', { count: lastHour })
+          : lastUsed === null
+            ? t('neverUsed')
+            : t('notUsedLastHour', { time: format.dateTime(lastUsed) })}
+        {requests > 0 && ` ${t('runningFinish', { count: requests })}`}
+      </p>
+      {user !== null && <p>{t('ownerSeesKey', { email: user })}</p>}
+    </>
+  );
+}

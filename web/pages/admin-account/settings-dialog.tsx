@@ -1,0 +1,105 @@
+import { useState } from 'preact/hooks';
+import { beginDraft, writeChange, type AccountDraft } from '../../admin/accounts/account-draft.ts';
+import {
+  AddressesField,
+  BudgetFields,
+  ExpiryField,
+  JobFields,
+  LowBalanceField,
+  ModelsField,
+  NoteField,
+  OwnerFields,
+  RateFields,
+  type FieldsProps,
+} from '../../admin/accounts/setting-fields.tsx';
+import { useSettingsForm } from '../../admin/accounts/settings-form.ts';
+import { adminApi, call } from '../../admin/api.ts';
+import { useFormat } from '../../lib/format.ts';
+import { useCommon, useMessages } from '../../lib/language.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { ErrorText } from '../../ui/states.tsx';
+import { showToast } from '../../ui/toast.tsx';
+import type { Account } from './account.ts';
+import type en from './messages.en.ts';
+import { settingsGroups, type SettingsGroup } from './settings-groups.ts';
+
+/** Changes the settings of a group. Only those that were changed here are sent. */
+export function SettingsDialog({
+  account,
+  group,
+  onClose,
+}: {
+  readonly account: Account;
+  readonly group: SettingsGroup;
+  readonly onClose: () => void;
+}) {
+  const t = useMessages<typeof en>();
+  const common = useCommon();
+  const { timeZone } = useFormat();
+  const [initial] = useState(() => beginDraft(account, timeZone));
+  const settings = settingsGroups[group];
+  const save = async (draft: AccountDraft): Promise<void> => {
+    const body = writeChange(initial, draft, settings, timeZone);
+    const path = { account_id: account.id };
+    if (Object.keys(body).length > 0)
+      await call(adminApi.PATCH('/v1/admin/accounts/{account_id}', { params: { path }, body }));
+  };
+  const { fields, form, work, isChanged } = useSettingsForm({
+    initial,
+    settings,
+    send: save,
+    onDone: () => {
+      showToast(t('saved'));
+      onClose();
+    },
+  });
+  return (
+    <Dialog title={t(`group_${group}`)} isOpen isGuarded={isChanged} onClose={onClose}>
+      <form class="settings-form" {...form}>
+        <GroupFields group={group} {...fields} />
+        <ErrorText error={fields.errors.rest} />
+        <DialogActions>
+          <Button onClick={onClose}>{common('cancel')}</Button>
+          <Button kind="primary" type="submit" busy={work.isPending}>
+            {common('save')}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+function GroupFields({ group, ...fields }: FieldsProps & { readonly group: SettingsGroup }) {
+  switch (group) {
+    case 'owner':
+      return (
+        <>
+          <OwnerFields {...fields} />
+          <NoteField {...fields} />
+        </>
+      );
+    case 'limits':
+      return (
+        <>
+          <RateFields {...fields} />
+          <JobFields {...fields} />
+        </>
+      );
+    case 'money':
+      return (
+        <>
+          <BudgetFields {...fields} />
+          <LowBalanceField {...fields} />
+        </>
+      );
+    case 'access':
+      return (
+        <>
+          <ModelsField {...fields} />
+          <AddressesField {...fields} />
+          <ExpiryField {...fields} />
+        </>
+      );
+  }
+}

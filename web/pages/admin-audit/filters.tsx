@@ -1,0 +1,82 @@
+import { useQuery } from '@tanstack/preact-query';
+import type { ComponentChildren } from 'preact';
+import { adminApi, call } from '../../admin/api.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Field } from '../../ui/field.tsx';
+import { FilterSelect } from '../../ui/filter-select.tsx';
+import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
+import { periods, resourceTypes, splitResource, useAuditFilter } from './audit-filter.ts';
+import type en from './messages.en.ts';
+
+/** Enough for a choice; a link may name any other. */
+const maxTokens = 100;
+
+const useTokenNames = () =>
+  useQuery({
+    queryKey: ['token-names'],
+    queryFn: async ({ signal }) =>
+      (
+        await call(adminApi.GET('/v1/admin/tokens', { params: { query: { limit: maxTokens } }, signal }))
+      ).data.map(({ name }) => name),
+    staleTime: 60_000,
+  });
+
+/** What is looked for. It is in the address, so that it can be kept and sent. */
+export function Filters({ children }: { readonly children: ComponentChildren }) {
+  const t = useMessages<typeof en>();
+  const { filter, isFiltered, setFilter, clear } = useAuditFilter();
+  const { token, resource, period } = filter;
+  const { type, id } = splitResource(resource);
+  const tokens = useTokenNames().data ?? [];
+  return (
+    <section class="card filters" aria-label={t('filters')}>
+      <FilterSelect
+        label={t('token')}
+        anyLabel={t('allTokens')}
+        value={token}
+        choices={[
+          ...tokens.map((name) => ({ value: name, label: name })),
+          { value: 'command', label: t('command') },
+        ]}
+        onChoose={(name) => setFilter({ token: name })}
+      />
+      <FilterSelect
+        label={t('resource')}
+        anyLabel={t('allResources')}
+        value={type}
+        choices={resourceTypes.map((name) => ({ value: name, label: t(`resource_${name}`) }))}
+        onChoose={(name) => setFilter({ resource: name })}
+      />
+      {type !== '' && (
+        <Field
+          label={t('resourceId')}
+          type="search"
+          value={id}
+          maxLength={180}
+          spellcheck={false}
+          autocomplete="off"
+          onChange={(event) => {
+            const wanted = event.currentTarget.value.trim();
+            setFilter({ resource: wanted === '' ? type : `${type}:${wanted}` });
+          }}
+        />
+      )}
+      <PeriodSelect
+        label={t('period')}
+        choices={[...periods, 'own' as const].map((value) => ({ value, label: t(`period_${value}`) }))}
+        period={period}
+        onChange={setFilter}
+      />
+      {period.name === 'own' && <OwnPeriod period={period} hasEnd={false} onChange={setFilter} />}
+      <div class="filters-last console-buttons">
+        {children}
+        {isFiltered && (
+          <Button kind="quiet" size="small" icon="close" onClick={clear}>
+            {t('clear')}
+          </Button>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,82 @@
+import { useState } from 'preact/hooks';
+import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { ConfirmAction } from '../../admin/confirm-action.tsx';
+import { readEffects } from '../../admin/dry-run.ts';
+import { QuickAction } from '../../admin/quick-action.tsx';
+import { useMessages } from '../../lib/language.tsx';
+import { Button } from '../../ui/button.tsx';
+import { showToast } from '../../ui/toast.tsx';
+import type en from './messages.en.ts';
+import type { AdminModel } from './read-catalog.ts';
+import type { ModelState, ModelView } from './routes.ts';
+import { TestModel } from './test-model.tsx';
+import { WorkOfModels } from './work-of-models.tsx';
+
+/** A model without a callable route may be disabled beside: both are offered. */
+const mayBeDisabled: readonly ModelState[] = ['disabled', 'drained', 'unserved'];
+
+const setActive = (id: string, active: boolean, signal?: AbortSignal) =>
+  call(
+    adminApi.PATCH('/v1/admin/models/{model_id}', {
+      params: { path: { model_id: id }, query: { dry_run: signal !== undefined } },
+      body: { active },
+      ...(signal === undefined ? {} : { signal }),
+    }),
+  );
+
+export function ModelActions({ view: { model, state } }: { readonly view: ModelView }) {
+  const t = useMessages<typeof en>();
+  const [opened, setOpened] = useState<'disable' | 'test' | null>(null);
+  const close = (): void => setOpened(null);
+  const { id } = model;
+  return (
+    <div class="admin-models-actions">
+      {mayBeDisabled.includes(state) && (
+        <QuickAction kind="primary" run={() => setActive(id, true)} done={t('enabledDone', { model: id })}>
+          {t('enable')}
+        </QuickAction>
+      )}
+      <Button onClick={() => setOpened('test')}>{t('test')}</Button>
+      {state !== 'disabled' && <Button onClick={() => setOpened('disable')}>{t('disable')}</Button>}
+      {opened === 'disable' && <DisableModel model={model} onClose={close} />}
+      {opened === 'test' && <TestModel model={model} onClose={close} />}
+    </div>
+  );
+}
+
+function DisableModel({
+  model: { id },
+  onClose,
+}: {
+  readonly model: AdminModel;
+  readonly onClose: () => void;
+}) {
+  const t = useMessages<typeof en>();
+  return (
+    <ConfirmAction
+      title={t('disableTitle', { model: id })}
+      action={t('disableAction')}
+      preview={(signal) => readEffects(setActive(id, false, signal))}
+      describe={(effects) => <DisableEffects effects={effects} />}
+      run={() => setActive(id, false)}
+      onDone={() => {
+        showToast(t('disabledDone', { model: id }));
+        onClose();
+      }}
+      onClose={onClose}
+    />
+  );
+}
+
+function DisableEffects({ effects }: { readonly effects: Schema<'DryRunOfModelUpdate'>['effects'] }) {
+  const t = useMessages<typeof en>();
+  const { is_changed: isChanged, requests_last_hour: lastHour } = effects;
+  if (!isChanged) return <p>{t('unchanged')}</p>;
+  return (
+    <>
+      <p>{t.nodes('disableText', { code: <code>model_disabled</code> })}</p>
+      {lastHour !== null && <p>{t('lastHour', { count: lastHour })}</p>}
+      <WorkOfModels work={effects} />
+    </>
+  );
+}

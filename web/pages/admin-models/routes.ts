@@ -1,0 +1,110 @@
+import { groupBy } from '../../lib/group-by.ts';
+import type { AdminModel, AdminRoute } from './read-catalog.ts';
+
+export type Breaker = AdminRoute['breaker'];
+
+/** The routes of a model at an upstream: what is drained and reset together. */
+export interface RouteView {
+  readonly model: string;
+  readonly upstream: string;
+  /** The model's names at the upstream. */
+  readonly upstreamModels: readonly string[];
+  readonly isDrained: boolean;
+  /** That of the key that is worst off. */
+  readonly breaker: Breaker;
+  /** How long the longest pause of a breaker still is. */
+  readonly pauseSeconds: number;
+  /** Why it is not called, or not for all accounts; each reason once. */
+  readonly reasons: readonly string[];
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly rateLimited: number;
+  /** One row for each key. */
+  readonly keys: readonly AdminRoute[];
+}
+
+const breakers: readonly Breaker[] = ['closed', 'half-open', 'open'];
+
+export const worstBreaker = (rows: readonly { readonly breaker: Breaker }[]): Breaker =>
+  breakers[Math.max(0, ...rows.map(({ breaker }) => breakers.indexOf(breaker)))]!;
+
+/** Puts the rows of keys together, in their order. */
+export function groupRoutes(rows: readonly AdminRoute[]): RouteView[] {
+  const groups = groupBy(rows, ({ model, upstream }) => JSON.stringify([model, upstream]));
+  return [...groups.values()].map(viewOf);
+}
+
+function viewOf(keys: readonly AdminRoute[]): RouteView {
+  const { model, upstream } = keys[0]!;
+  // Calls are counted by route, not by key.
+  const routes = [...groupBy(keys, (row) => row.upstream_model).values()].map(([row]) => row!);
+  const sum = (read: (row: AdminRoute) => number): number =>
+    routes.reduce((total, row) => total + read(row), 0);
+  return {
+    model,
+    upstream,
+    upstreamModels: routes.map(({ upstream_model: name }) => name),
+    isDrained: keys.every(({ drained }) => drained),
+    breaker: worstBreaker(keys),
+    pauseSeconds: Math.max(...keys.map(({ pause_seconds: seconds }) => seconds)),
+    reasons: [...new Set(keys.flatMap(({ not_called: reason }) => reason ?? []))],
+    succeeded: sum(({ succeeded }) => succeeded),
+    failed: sum(({ failed }) => failed),
+    rateLimited: sum(({ rate_limited: count }) => count),
+    keys,
+  };
+}
+
+export const modelStates = ['active', 'failing', 'disabled', 'drained', 'unserved'] as const;
+/**
+ * `failing`: requests are accepted, and none of its routes can be called. `unserved`: the gateway has no route to it.
+ */
+export type ModelState = (typeof modelStates)[number];
+
+/** @param routes of the model */
+export function stateOf(model: AdminModel, routes: readonly RouteView[]): ModelState {
+  if (model.active) return model.not_served === null ? 'active' : 'failing';
+  if (model.routes.length === 0) return 'unserved';
+  return routes.length > 0 && routes.every(({ isDrained }) => isDrained) ? 'drained' : 'disabled';
+}
+
+/** A model with all that the page shows of it. */
+export interface ModelView {
+  readonly model: AdminModel;
+  readonly state: ModelState;
+  readonly routes: readonly RouteView[];
+}
+
+export function viewModels(models: readonly AdminModel[], rows: readonly AdminRoute[]): ModelView[] {
+  const byModel = groupBy(groupRoutes(rows), ({ model }) => model);
+  return models.map((model) => {
+    const routes = byModel.get(model.id) ?? [];
+    return { model, routes, state: stateOf(model, routes) };
+  });
+}
+
+export interface ModelFilter {
+  readonly text: string;
+  readonly type: AdminModel['type'] | null;
+  /** `troubled`: something about it needs a look, be it only one of its routes. */
+  readonly state: ModelState | 'troubled' | null;
+  readonly upstream: string | null;
+}
+
+export const isTroubled = ({ state, routes }: ModelView): boolean =>
+  state !== 'active' ||
+  routes.some(({ breaker, isDrained, reasons }) => breaker !== 'closed' || isDrained || reasons.length > 0);
+
+export function filterModels(models: readonly ModelView[], filter: ModelFilter): ModelView[] {
+  const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
+  return models.filter((view) => {
+    const { model, state, routes } = view;
+    const text = [model.id, ...model.aliases, ...model.routes].join(' ').toLowerCase();
+    return (
+      words.every((word) => text.includes(word)) &&
+      (filter.type === null || model.type === filter.type) &&
+      (filter.state === null || (filter.state === 'troubled' ? isTroubled(view) : state === filter.state)) &&
+      (filter.upstream === null || routes.some(({ upstream }) => upstream === filter.upstream))
+    );
+  });
+}

@@ -1,0 +1,66 @@
+import type { RequestQuery } from '../../admin/read-requests.ts';
+import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
+import { boundsAt, noPeriod, readPeriod, type AddressPeriod } from '../../lib/address-period.ts';
+
+export const outcomes = ['success', 'error'] as const;
+export const periods = ['all', 'hour', 'today', 'day', 'week'] as const;
+export type Period = (typeof periods)[number];
+
+/** What is looked for, as it is in the address. Empty texts select everything. */
+export interface RequestFilter {
+  readonly account: string;
+  readonly model: string;
+  readonly upstream: string;
+  readonly outcome: (typeof outcomes)[number] | '';
+  readonly period: AddressPeriod<Period>;
+}
+
+/** What is looked for, as the operation of the API takes it. */
+export type Selection = Omit<RequestQuery, 'limit' | 'after'>;
+
+const noFilter = { account: null, model: null, upstream: null, outcome: null, ...noPeriod };
+
+/** The filters in the address, and functions that change them. */
+export function useRequestFilter() {
+  const [params, change] = useAddressFilters();
+  const read = (name: string): string => params.get(name) ?? '';
+  const filter: RequestFilter = {
+    account: read('account'),
+    model: read('model'),
+    upstream: read('upstream'),
+    outcome: outcomes.find((known) => known === read('outcome')) ?? '',
+    period: readPeriod(params, periods),
+  };
+  return {
+    filter,
+    isFiltered: Object.keys(noFilter).some((name) => read(name) !== ''),
+    /** The id of the request whose details are open; empty for none. */
+    openId: read('id'),
+    setFilter: (changes: FilterChanges): void => change(changes),
+    clear: (): void => change(noFilter),
+    open: (id: string | null): void => change({ id }),
+    /** The address of a request's details, over this list. */
+    hrefOf: (id: string): string => hrefWith(params, { id }),
+    /** The address of another list, without details. */
+    hrefOfList: (filters: Readonly<Record<string, string>>): string =>
+      hrefWith(new URLSearchParams(), filters),
+  };
+}
+
+function hrefWith(params: URLSearchParams, changes: Readonly<Record<string, string>>): string {
+  const next = new URLSearchParams(params);
+  for (const [name, value] of Object.entries(changes)) next.set(name, value);
+  return `/admin/requests?${next}`;
+}
+
+/** What the filters select at a time: periods that end now begin later each time. */
+export function selectAt(filter: RequestFilter, nowMs: number, timeZone: string): Selection {
+  const { account, model, upstream, outcome, period } = filter;
+  return {
+    ...(account === '' ? {} : { account }),
+    ...(model === '' ? {} : { model }),
+    ...(upstream === '' ? {} : { upstream }),
+    ...(outcome === '' ? {} : { outcome }),
+    ...boundsAt(period, nowMs, timeZone),
+  };
+}
