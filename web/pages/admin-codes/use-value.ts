@@ -1,13 +1,13 @@
+import { formatRub } from '../../../shared/encoding/money.ts';
 import { useFormat, type Format } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { fromNano } from '../../lib/nano.ts';
 import type en from './messages.en.ts';
 
 const nanoOfRouble = 1_000_000_000n;
 
 /** `2 500 ₽`: kopecks only where there are any. */
 const writeRoubles = (format: Format, nano: bigint): string =>
-  nano % nanoOfRouble === 0n ? format.price(Number(nano / nanoOfRouble)) : format.exactMoney(fromNano(nano));
+  nano % nanoOfRouble === 0n ? format.price(Number(nano / nanoOfRouble)) : format.exactMoney(formatRub(nano));
 
 /** Says what codes are worth: roubles, free requests, or both. */
 export function useValue(): (nano: bigint, freeRequests: number) => string {
