@@ -6,7 +6,6 @@ const messages = {
   ...accountTexts,
   ...texts,
   title: 'Account',
-  titleOf: 'Account {id}',
   allAccounts: 'All accounts',
   noSuchAccount: 'No account has this id',
   noSuchAccountText: 'Accounts are never deleted: the address is probably incomplete.',

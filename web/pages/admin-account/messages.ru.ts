@@ -7,7 +7,6 @@ const messages: TranslationOf<typeof en> = {
   ...accountTexts,
   ...texts,
   title: 'Аккаунт',
-  titleOf: 'Аккаунт {id}',
   allAccounts: 'Все аккаунты',
   noSuchAccount: 'Аккаунта с таким id нет',
   noSuchAccountText: 'Аккаунты не удаляются: вероятно, адрес неполный.',
