@@ -241,7 +241,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
     ['/admin/models?tab=upstreams', 'В работе', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
     ['/admin/work?tab=batches&status=cancelled', '30 из 30 строк', 'batches'],
-    ['/admin/work?tab=jobs', 'Чьи задания показать?', 'jobs'],
+    ['/admin/work?tab=jobs&status=cancelled', 'job_cancelled', 'jobs'],
   ] as const) {
     await web.open(path);
     await page.getByText(text).first().waitFor();

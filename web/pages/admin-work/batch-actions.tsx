@@ -99,7 +99,12 @@ function RetryBatch({ batch, onClose, onOpen }: ActionProps & { readonly onOpen:
       run={() =>
         call(
           adminApi.POST('/v1/admin/batches/{batch_id}/retry', {
-            params: { path: { batch_id: id }, query: { account } },
+            // A batch is retried once: sent twice, it returns the batch that was made.
+            params: {
+              path: { batch_id: id },
+              query: { account },
+              header: { 'Idempotency-Key': `retry ${id}` },
+            },
           }),
         )
       }

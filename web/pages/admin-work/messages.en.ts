@@ -50,11 +50,9 @@ const messages = {
   findJob: 'Open a job by its id',
   findBatch: 'Open a batch by its id',
   status: 'Status',
+  anyStatus: 'Any',
   notEnded: 'Not ended',
-  jobsOfAccount: 'Whose jobs?',
-  jobsOfAccountText:
-    'Jobs are listed by account: enter its id above, or open a job by its id. Jobs are kept for 24 hours after they end.',
-  noJobs: 'This account has no jobs',
+  noJobs: 'No job matches',
   noJobsText: 'Jobs are kept for 24 hours after they end. Requests without {header} are not jobs.',
   noBatches: 'No batch matches',
   noBatchesText: 'Batches are kept for 31 days after they end.',
