@@ -1,4 +1,4 @@
-// decision 0103
+// decision 0104
 /** What a change would do, in numbers. Reading it changes nothing, and is not in the audit log. */
 export interface DryRun<T> {
   readonly dry_run: true;

@@ -81,6 +81,10 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   const confirm = page.getByRole('dialog', { name: 'Disable sales/single' });
   await confirm.getByText('In the last hour it got 1 request.').waitFor();
   await takeScreenshots(web, 'console-model-disable');
+  // Escape closes the upper dialog alone, and the focus goes back.
+  await page.keyboard.press('Escape');
+  await confirm.waitFor({ state: 'detached' });
+  await page.keyboard.press('Enter');
   await confirm.getByRole('button', { name: 'Disable the model' }).click();
   await dialog.getByText('An operator has disabled it').waitFor();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
@@ -234,7 +238,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
   for (const [path, text, name] of [
     ['/admin/models', 'sales/single', 'models'],
     ['/admin/models?model=both', 'слотов апстрима', 'model'],
-    ['/admin/models?tab=upstreams', 'second', 'upstreams'],
+    ['/admin/models?tab=upstreams', 'В работе', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
     ['/admin/work?tab=batches&status=cancelled', '30 из 30 строк', 'batches'],
     ['/admin/work?tab=jobs', 'Чьи задания показать?', 'jobs'],

@@ -75,7 +75,7 @@ withBrowser(
     await page.getByText('Completed with errors').waitFor();
     await page.getByRole('heading', { name: '1 failed line' }).waitFor();
     await page.getByText('model_not_found').waitFor();
-    await page.locator('.work-facts').getByText('requests.jsonl').waitFor();
+    await page.locator('.facts').getByText('requests.jsonl').waitFor();
     // A wrong name fails again.
     await page.getByRole('link', { name: 'Upload the corrected file' }).waitFor();
     await page.getByText('Say hello 3 times').waitFor();

@@ -103,6 +103,7 @@ const tooLargeToStream = (id: string, byteLength: number): AppError =>
 const stopping = (): AppError =>
   new AppError('service_unavailable', {
     message: 'This server is being restarted, and the job goes on. Connect again to follow it.',
-    messageRu: 'Этот сервер перезапускается, а задание выполняется. Подключитесь снова, чтобы следить за ним.',
+    messageRu:
+      'Этот сервер перезапускается, а задание выполняется. Подключитесь снова, чтобы следить за ним.',
     expose: true,
   });

@@ -73,7 +73,7 @@ const messages = {
     one: '{count} request of the model waits for a slot',
     other: '{count} requests of the model wait for a slot',
   },
-  keyRow: 'Key {key}',
+  keyReason: 'Key {key}: {reason}',
   disable: 'Disable…',
   disableTitle: 'Disable {model}',
   disableAction: 'Disable the model',
@@ -92,7 +92,6 @@ const messages = {
   countRequests: { one: '{count} request', other: '{count} requests' },
   countJobs: { one: '{count} job', other: '{count} jobs' },
   countLines: { one: '{count} line of batches', other: '{count} lines of batches' },
-  estimated: 'Some of these numbers are estimates.',
   test: 'Test…',
   testTitle: 'Test {model}',
   testText:
@@ -143,10 +142,11 @@ const messages = {
   refused: { one: '{count} refused', other: '{count} refused' },
   cooldown: 'a key rests for another {time}',
   drainedModels: { one: '{count} model drained', other: '{count} models drained' },
-  openBreakers: { one: '{count} route not closed', other: '{count} routes not closed' },
+  openBreakers: { one: '{count} breaker not closed', other: '{count} breakers not closed' },
   callable: 'In service',
   partly: 'Partly drained',
-  partly_called: 'Not for all',
+  keysOut: '{part} of {all} keys not called',
+  impaired: 'Not called, or not for all',
 } as const satisfies Catalog;
 
 export default messages;

@@ -108,7 +108,7 @@ const messages: TranslationOf<typeof en> = {
     many: '{count} запросов к модели ждут слота',
     other: '{count} запроса к модели ждут слота',
   },
-  keyRow: 'Ключ {key}',
+  keyReason: 'Ключ {key}: {reason}',
   disable: 'Отключить…',
   disableTitle: 'Отключить {model}',
   disableAction: 'Отключить модель',
@@ -144,7 +144,6 @@ const messages: TranslationOf<typeof en> = {
     many: '{count} строк пакетов',
     other: '{count} строки пакетов',
   },
-  estimated: 'Некоторые числа приблизительны.',
   test: 'Проверить…',
   testTitle: 'Проверить {model}',
   testText:
@@ -215,14 +214,15 @@ const messages: TranslationOf<typeof en> = {
     other: 'выведено {count} модели',
   },
   openBreakers: {
-    one: 'не замкнут {count} маршрут',
-    few: 'не замкнуты {count} маршрута',
-    many: 'не замкнуты {count} маршрутов',
-    other: 'не замкнуты {count} маршрута',
+    one: 'предохранитель не замкнут у {count} маршрута',
+    few: 'предохранитель не замкнут у {count} маршрутов',
+    many: 'предохранитель не замкнут у {count} маршрутов',
+    other: 'предохранитель не замкнут у {count} маршрута',
   },
   callable: 'В работе',
   partly: 'Выведен частично',
-  partly_called: 'Не для всех',
+  keysOut: 'Не вызываются ключи: {part} из {all}',
+  impaired: 'Не вызывается или не для всех',
 };
 
 export default messages;

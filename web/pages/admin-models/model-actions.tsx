@@ -32,11 +32,15 @@ export function ModelActions({ view: { model, state } }: { readonly view: ModelV
   return (
     <div class="admin-models-actions">
       {mayBeDisabled.includes(state) && (
-        <QuickAction kind="primary" run={() => setActive(id, true)} done={t('enabledDone', { model: id })}>
+        <QuickAction
+          kind={state === 'disabled' ? 'primary' : 'secondary'}
+          run={() => setActive(id, true)}
+          done={t('enabledDone', { model: id })}
+        >
           {t('enable')}
         </QuickAction>
       )}
-      <Button onClick={() => setOpened('test')}>{t('test')}</Button>
+      {state !== 'unserved' && <Button onClick={() => setOpened('test')}>{t('test')}</Button>}
       {state !== 'disabled' && <Button onClick={() => setOpened('disable')}>{t('disable')}</Button>}
       {opened === 'disable' && <DisableModel model={model} onClose={close} />}
       {opened === 'test' && <TestModel model={model} onClose={close} />}

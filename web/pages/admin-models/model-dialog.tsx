@@ -97,7 +97,8 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
         </h3>
         <SpendToday id={model.id} />
       </section>
-      <Hours id={model.id} />
+      {/* What has no route has no history. */}
+      {state !== 'unserved' && <Hours id={model.id} />}
       <dl class="facts">
         <Fact name={t('prices')}>
           <Prices model={model} />

@@ -39,6 +39,7 @@ const resetRoutes = ({ upstream: name, model }: Target) =>
 export function RouteActions({
   route: { upstream, model, isDrained, breaker, reasons },
   isWhole,
+  mayReset,
 }: {
   readonly route: Target & {
     readonly isDrained: boolean;
@@ -46,12 +47,14 @@ export function RouteActions({
     readonly reasons: readonly string[];
   };
   readonly isWhole: boolean;
+  /** Whether it is worth a reset if it is not called. */
+  readonly mayReset: boolean;
 }) {
   const t = useMessages<typeof en>();
   const target = { upstream, model };
   return (
     <div class="admin-models-actions">
-      {(breaker !== 'closed' || reasons.length > 0) && !isDrained && <Reset target={target} />}
+      {mayReset && (breaker !== 'closed' || reasons.length > 0) && !isDrained && <Reset target={target} />}
       {isDrained ? !isWhole && <Undrain target={target} /> : <Drain target={target} label={t('drain')} />}
     </div>
   );

@@ -17,8 +17,14 @@ export function RouteBadges({
   readonly isQuiet?: boolean;
 }) {
   const t = useMessages<typeof en>();
-  const { isDrained, breaker, reasons } = route;
+  const { isDrained, breaker, reasons, keys } = route;
   if (isDrained) return <Badge tone="warning">{t('drained')}</Badge>;
   if (breaker !== 'closed') return <Badge tone={breakerTones[breaker]}>{t(`breaker_${breaker}`)}</Badge>;
-  return reasons.length > 0 && !isQuiet ? <Badge tone="warning">{t('partly_called')}</Badge> : null;
+  if (reasons.length === 0 || isQuiet) return null;
+  const out = keys.filter(({ not_called: reason }) => reason !== null).length;
+  return (
+    <Badge tone="warning">
+      {out < keys.length ? t('keysOut', { part: out, all: keys.length }) : t('impaired')}
+    </Badge>
+  );
 }

@@ -18,8 +18,7 @@ export function RouteCard({
   const t = useMessages<typeof en>();
   const format = useFormat();
   const mayChange = useMay('all');
-  const { upstream, upstreamModels, keys, reasons, isDrained, pauseSeconds, succeeded, failed, rateLimited } =
-    route;
+  const { upstream, upstreamModels, keys, isDrained, pauseSeconds, succeeded, failed, rateLimited } = route;
   const { calls, max_calls: maxCalls, waiting_for_slot: waiting } = keys[0]!;
   const named = keys.filter(({ key }) => key !== null);
   const failedAccounts = Math.max(...keys.map(({ failed_accounts: count }) => count));
@@ -51,19 +50,29 @@ export function RouteCard({
         {waiting > 0 && <p class="small">{t('waitingForSlot', { count: waiting })}</p>}
         {failedAccounts > 0 && <p class="small">{t('failedAccounts', { count: failedAccounts })}</p>}
         {isWhole && <p class="small">{t('drainedWhole')}</p>}
-        {!isDisabled && !isDrained && <Reasons reasons={reasons} />}
+        {!isDisabled && !isDrained && <Reasons route={route} />}
       </div>
-      {mayChange && <RouteActions route={route} isWhole={isWhole} />}
+      {mayChange && <RouteActions route={route} isWhole={isWhole} mayReset={!isDisabled} />}
     </li>
   );
 }
 
-const Reasons = ({ reasons }: { readonly reasons: readonly string[] }) => (
-  <>
-    {reasons.map((reason) => (
-      <p key={reason} class="admin-models-reason small">
-        {reason}
-      </p>
-    ))}
-  </>
-);
+/** Why it is not called, in the words of the gateway. */
+function Reasons({ route: { keys, reasons } }: { readonly route: RouteView }) {
+  const t = useMessages<typeof en>();
+  const lines =
+    keys.length === 1
+      ? reasons
+      : keys.flatMap(({ key, not_called: reason }) =>
+          reason === null ? [] : [key === null ? reason : t('keyReason', { key, reason })],
+        );
+  return (
+    <>
+      {[...new Set(lines)].map((line) => (
+        <p key={line} class="admin-models-reason small">
+          {line}
+        </p>
+      ))}
+    </>
+  );
+}

@@ -30,7 +30,7 @@ export function UpstreamList({ routes }: { readonly routes: readonly RouteView[]
     );
   return (
     <div class="admin-models-list">
-      <search class="admin-filters">
+      <search class="admin-models-upstream-filter">
         <UpstreamFilter
           names={groups.map(([name]) => name)}
           value={wanted}

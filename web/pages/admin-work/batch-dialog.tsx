@@ -63,7 +63,9 @@ function BatchDetails({
       <Facts batch={batch} />
       {reason !== null && (
         <Notice tone="warning" title={t('stoppedBecause')}>
-          <p>{reason}</p>
+          <p>
+            <code>{reason}</code>
+          </p>
         </Notice>
       )}
       {models.length > 0 && (

@@ -82,7 +82,6 @@ const messages = {
   errorFile: 'Errors',
   noFile: 'none yet',
   endpoint: 'Operation',
-  times: 'Times',
   models: 'Models of its lines',
   slices: {
     one: '{count} part of the file is with workers or waits to be taken again',

@@ -106,7 +106,6 @@ const messages: TranslationOf<typeof en> = {
   errorFile: 'Ошибки',
   noFile: 'пока нет',
   endpoint: 'Операция',
-  times: 'Время',
   models: 'Модели строк',
   slices: {
     one: '{count} часть файла у воркеров или ждёт, чтобы её взяли снова',

@@ -6,11 +6,7 @@ import { describeApi } from '../../../../../api/description/describe-api.ts';
 import { guideNames } from '../../../../../api/pages/guide-names.ts';
 import { usesCookies } from '../../../../../api/pages/docs/samples/call.ts';
 import { listRequests, writeSamples } from '../../../../../api/pages/docs/render-examples.ts';
-import {
-  jsNotation,
-  pythonNotation,
-  writeLiteral,
-} from '../../../../../api/pages/write-literal.ts';
+import { jsNotation, pythonNotation, writeLiteral } from '../../../../../api/pages/write-literal.ts';
 
 /** The blocks of code in a language of all guides. */
 const listGuideCode = (language: string): [name: string, code: string][] =>
