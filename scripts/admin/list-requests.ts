@@ -66,8 +66,14 @@ function readFilter(options: AdminContext['options']): RequestFilter {
   const { model, upstream, outcome } = options;
   if (outcome !== undefined && !isOutcome(outcome))
     throw new UsageError(`--outcome must be ${requestOutcomes.join(' or ')}.`);
-  return { model, upstream, outcome, since: readTime(options, 'since'), until: readTime(options, 'until') };
+  return { model, upstream, outcome, ...readPeriod(options) };
 }
+
+/** Reads `--since` and `--until`. @throws UsageError */
+export const readPeriod = (options: AdminContext['options']): Pick<RequestFilter, 'since' | 'until'> => ({
+  since: readTime(options, 'since'),
+  until: readTime(options, 'until'),
+});
 
 const isOutcome = (text: string): text is RequestOutcomeName =>
   (requestOutcomes as readonly string[]).includes(text);

@@ -39,7 +39,10 @@ export interface AuditFilter {
   readonly token?: string | undefined;
   readonly resourceType?: ResourceType | undefined;
   readonly resourceId?: string | undefined;
+  /** Included. */
   readonly since?: Date | undefined;
+  /** Not included. */
+  readonly until?: Date | undefined;
 }
 
 const retentionDays = 400;
@@ -94,13 +97,21 @@ export class AuditLogStore {
     await callMongo(() => this.#events.updateOne({ _id: id }, { $set: { ...end, endedAt: new Date() } }));
   }
 
+  async findById(id: string): Promise<AuditDocument | null> {
+    return await callMongo(() => this.#events.findOne({ _id: id }, limits));
+  }
+
   /** @param after the last event of the page before; null for the newest. @returns newest first */
   async list(
-    { token, resourceType, resourceId, since }: AuditFilter,
+    { token, resourceType, resourceId, since, until }: AuditFilter,
     { after, limit }: { readonly after: string | null; readonly limit: number },
   ): Promise<AuditDocument[]> {
+    // The page before, or the end of the period: whichever is earlier.
+    const [before] = [after, until === undefined ? null : firstIdAt(until.getTime())]
+      .filter((id) => id !== null)
+      .toSorted();
     const ids = {
-      ...(after === null ? {} : { $lt: after }),
+      ...(before === undefined ? {} : { $lt: before }),
       ...(since === undefined ? {} : { $gte: firstIdAt(since.getTime()) }),
     };
     const filter = {

@@ -13,7 +13,6 @@ export function DateRange({
   precision = 'minute',
   min,
   max,
-  hasEnd = true,
 }: {
   readonly value: DateRangeValue;
   readonly onChange: (value: DateRangeValue) => void;
@@ -21,8 +20,6 @@ export function DateRange({
   /** The earliest and the latest time that the pickers offer, as in `value`. */
   readonly min?: string;
   readonly max?: string;
-  /** False for a range without an end. */
-  readonly hasEnd?: boolean;
 }) {
   const common = useCommon();
   const type = precision === 'minute' ? 'datetime-local' : 'date';
@@ -42,7 +39,7 @@ export function DateRange({
   return (
     <div class="date-range">
       {field('since', common('from'))}
-      {hasEnd && field('until', common('to'))}
+      {field('until', common('to'))}
     </div>
   );
 }

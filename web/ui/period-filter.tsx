@@ -30,12 +30,9 @@ export function PeriodSelect<Name extends string>({
 /** The bounds of an own period, to the minute, in the user's time zone. */
 export function OwnPeriod({
   period: { since, until },
-  hasEnd = true,
   onChange,
 }: {
   readonly period: AddressPeriod<string>;
-  /** False if such periods end now. */
-  readonly hasEnd?: boolean;
   readonly onChange: (changes: FilterChanges) => void;
 }) {
   const { timeZone } = useFormat();
@@ -43,7 +40,6 @@ export function OwnPeriod({
     <div class="filters-period own">
       <DateRange
         value={{ since: toZoned(since, timeZone), until: toZoned(until, timeZone) }}
-        hasEnd={hasEnd}
         onChange={(range) =>
           onChange({
             period: 'own',

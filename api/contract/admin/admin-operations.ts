@@ -16,6 +16,7 @@ import {
   createAdminToken,
   endAdminSession,
   getAdminSession,
+  getAuditEvent,
   listAdminTokens,
   listAuditEvents,
   revokeAdminToken,
@@ -94,4 +95,5 @@ export const adminOperations = {
   listAdminTokens,
   revokeAdminToken,
   listAuditEvents,
+  getAuditEvent,
 } as const;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { adminScopes } from '../../../shared/contract/admin-terms.ts';
-import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
 import { Moment, OptionalMoment, PageOfAdmin, pageQuery } from './fields.ts';
@@ -222,10 +222,25 @@ export const listAuditEvents = defineOperation({
           'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`.',
       }),
     ),
-    since: Type.Optional(Type.String({ format: 'date-time', description: 'Only since this time.' })),
+    since: TimeBound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included.'),
+    until: TimeBound('A time, which is not included, or a day, which is.'),
     ...pageQuery,
   }),
   response: PageOfAdmin(AuditEvent),
   errors: [],
   example: { query: { limit: 20 }, response: { data: [event], has_more: false, last_id: event.id } },
+});
+
+export const getAuditEvent = defineOperation({
+  operationId: 'getAuditEvent',
+  tag: 'Admin',
+  summary: 'Get a change of an operator',
+  method: 'get',
+  path: '/admin/audit/{event_id}',
+  auth: 'admin',
+  adminScope: 'read',
+  pathParameters: Type.Object({ event_id: Type.String({ minLength: 1, maxLength: 100 }) }),
+  response: AuditEvent,
+  errors: ['not_found'],
+  example: { path: { event_id: event.id }, response: event },
 });

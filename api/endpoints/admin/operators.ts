@@ -9,6 +9,7 @@ import { operations } from '../../contract/operations.ts';
 import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import { readCookie, setCookie } from '../../http/request/session-cookies.ts';
+import { readPeriodBounds } from '../read-period-bounds.ts';
 import { adminOf, noToken } from './authenticate-admin.ts';
 import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
 
@@ -90,12 +91,12 @@ export const endAdminSession = defineAdminEndpoint(
 export const listAuditEvents = defineAdminEndpoint(
   operations.listAuditEvents,
   (services) => async (context) => {
-    const { token, resource, since } = context.state.query;
+    const { token, resource, ...bounds } = context.state.query;
     const { limit, after } = pageOf(context.state.query);
     const filter = {
       token,
       ...(resource === undefined ? {} : readResource(resource)),
-      since: since === undefined ? undefined : new Date(since),
+      ...readPeriodBounds(bounds),
     };
     return await readFromDatabase(services, context, 'list', async () => {
       const found = await new AuditLogStore(services.mongo.db).list(filter, { after, limit: limit + 1 });
@@ -105,4 +106,16 @@ export const listAuditEvents = defineAdminEndpoint(
       );
     });
   },
+);
+export const getAuditEvent = defineAdminEndpoint(
+  operations.getAuditEvent,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'one', async () => {
+      const event = await new AuditLogStore(services.mongo.db).findById(context.state.path.event_id);
+      if (event === null)
+        throw new AppError('not_found', {
+          message: 'There is no change with this id. Changes are kept for 400 days.',
+        });
+      return describeEvent(event);
+    }),
 );

@@ -91,6 +91,13 @@ test.serial('codes are created, listed by pages without their values, and revoke
   ])
     t.is((await call('POST', '/codes', wrong)).status, 422);
   const events = await call<ListedPage<Row>>('GET', '/audit?resource=code');
+  const [latest] = events.body.data;
+  t.deepEqual((await call('GET', `/audit/${String(latest!['id'])}`)).body, latest);
+  t.is((await call('GET', '/audit/no-such-change')).status, 404);
+  const before = encodeURIComponent(String(latest!['at']));
+  const earlier = await call<ListedPage<Row>>('GET', `/audit?resource=code&until=${before}`);
+  t.false(earlier.body.data.some(({ id }) => id === latest!['id']));
+  t.true(earlier.body.data.length > 0);
   const text = JSON.stringify(events.body);
   for (const code of created.body.codes) t.false(text.includes(code), 'the log has no code');
 });

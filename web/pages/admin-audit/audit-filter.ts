@@ -55,11 +55,10 @@ export function useAuditFilter() {
 
 /** What the filters select at a time, as the operation of the API takes it. */
 export function selectAt({ token, resource, period }: AuditFilter, nowMs: number, timeZone: string) {
-  const { since } = boundsAt(period, nowMs, timeZone);
   return {
     ...(token === '' ? {} : { token }),
     ...(resource === '' ? {} : { resource }),
-    ...(since === undefined ? {} : { since }),
+    ...boundsAt(period, nowMs, timeZone),
   };
 }
 

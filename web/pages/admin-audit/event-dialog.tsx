@@ -7,20 +7,13 @@ import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
-import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
+import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { nameAction } from './action-name.ts';
 import { useAuditFilter } from './audit-filter.ts';
 import { Difference } from './difference-table.tsx';
 import type en from './messages.en.ts';
 import { Outcome, type AuditEvent } from './outcome.tsx';
 import { Resource } from './resource.tsx';
-
-/** The list goes on after an id, and ids are ordered as texts: this reads the event, or one before it. */
-async function readEvent(id: string, signal: AbortSignal): Promise<AuditEvent | null> {
-  const query = { after: `${id}~`, limit: 1 };
-  const { data } = await call(adminApi.GET('/v1/admin/audit', { params: { query }, signal }));
-  return data.find((event) => event.id === id) ?? null;
-}
 
 /** Everything about a change. Its address can be sent to a colleague. */
 export function EventDialog({ id, list }: { readonly id: string; readonly list: CursorList<AuditEvent> }) {
@@ -29,14 +22,15 @@ export function EventDialog({ id, list }: { readonly id: string; readonly list: 
   const listed = list.rows?.find((event) => event.id === id);
   const query = useQuery({
     queryKey: ['audit-event', id],
-    queryFn: ({ signal }) => readEvent(id, signal),
+    queryFn: ({ signal }) =>
+      call(adminApi.GET('/v1/admin/audit/{event_id}', { params: { path: { event_id: id } }, signal })),
     ...(listed === undefined ? {} : { initialData: listed }),
     staleTime: 60_000,
   });
   const { data } = query;
   return (
     <Dialog
-      title={data === undefined || data === null ? t('change') : nameAction(data.action, t)}
+      title={data === undefined ? t('change') : nameAction(data.action, t)}
       isOpen
       onClose={() => open(null)}
       size="large"
@@ -44,13 +38,7 @@ export function EventDialog({ id, list }: { readonly id: string; readonly list: 
     >
       <div class="admin-audit-details">
         <QueryView query={query} loading={<Skeleton lines={6} height="2rem" />}>
-          {(event) =>
-            event === null ? (
-              <EmptyState title={t('nothingFound')}>{t('noSuchEvent')}</EmptyState>
-            ) : (
-              <EventView event={event} />
-            )
-          }
+          {(event) => <EventView event={event} />}
         </QueryView>
       </div>
     </Dialog>

@@ -68,7 +68,7 @@ export function Filters({ children }: { readonly children: ComponentChildren }) 
         period={period}
         onChange={setFilter}
       />
-      {period.name === 'own' && <OwnPeriod period={period} hasEnd={false} onChange={setFilter} />}
+      {period.name === 'own' && <OwnPeriod period={period} onChange={setFilter} />}
       <div class="filters-last console-buttons">
         {children}
         {isFiltered && (

@@ -25,7 +25,6 @@ const messages = {
   nothingYetText: 'Everything that is changed here, by the admin API or by the admin command appears here.',
   nothingFound: 'Nothing found',
   nothingFoundText: 'No change matches all filters.',
-  noSuchEvent: 'There is no such change, or it is longer ago than changes are kept.',
   outcome_done: 'Done',
   outcome_failed: 'Failed',
   outcome_started: 'Begun',

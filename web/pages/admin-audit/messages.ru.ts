@@ -26,7 +26,6 @@ const messages: TranslationOf<typeof en> = {
   nothingYetText: 'Здесь появляется всё, что меняют в консоли, через API администратора и командой admin.',
   nothingFound: 'Ничего не найдено',
   nothingFoundText: 'Нет изменений, которые подходят под все фильтры.',
-  noSuchEvent: 'Такого изменения нет, или оно было так давно, что запись уже удалена.',
   outcome_done: 'Выполнено',
   outcome_failed: 'Не выполнено',
   outcome_started: 'Начато',
