@@ -1,12 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { requestOutcomes } from '../../shared/contract/admin-requests.ts';
-import { Nullable, Page, PageOf, StringEnum, TimeBound } from '../../shared/contract/fields.ts';
+import { maxCsvRows, Nullable, Page, PageOf, StringEnum, TimeBound } from '../../shared/contract/fields.ts';
 import { defineOperation } from '../../shared/contract/operation.ts';
 import { RequestQuantities, RequestRates } from '../../shared/contract/request-rates.ts';
 import { requestLogsCsvExample, requestLogsExample } from './users-examples.ts';
-
-/** A file with more rows is refused, so that none is cut off silently. */
-export const maxCsvRows = 100_000;
 
 export const RequestLog = Type.Object(
   {

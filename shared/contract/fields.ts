@@ -44,6 +44,9 @@ export const Time = (description: string) => Type.String({ format: 'date-time', 
 export const TimeBound = (description: string) =>
   Type.Optional(Type.String({ minLength: 10, maxLength: 40, description }));
 
+/** A file of a list with more rows is refused, so that none is cut off silently. */
+export const maxCsvRows = 100_000;
+
 /** Page number of paged lists. */
 export const Page = Type.Integer({
   minimum: 1,

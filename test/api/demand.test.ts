@@ -65,13 +65,19 @@ const demandWhere = async (stack: TestStack, isExpected: (demand: Demand) => boo
     return isExpected(demand) && demand;
   });
 
-async function runQueueCommand<T>(stack: TestStack, verb: string, queue = ''): Promise<T> {
+async function runQueueCommand<T>(
+  stack: TestStack,
+  verb: string,
+  queue = '',
+  flags: readonly string[] = [],
+): Promise<T> {
   const { redis, mongo, config } = stack;
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const log = createLogger('test', 'silent');
   const trail = openTrail({ mongo }, () => undefined);
-  const context = { redis, hotAccounts, config, env: stack.env, log, trail, positionals: [queue] };
+  const stores = { redis, hotAccounts, config, env: stack.env, log, trail };
+  const context = { ...stores, positionals: [queue], flags: new Set(flags) };
   return (await queueVerbs[verb]!.run(context as unknown as AdminContext)) as T;
 }
 
@@ -151,6 +157,9 @@ test('draining a queue reaches requests and jobs that wait for a call slot: they
   await demandWhere(stack, (demand) => demand.chat.waiting_for_slot === 3);
   const { id } = await createJob(stack, account, '/v1/chat/completions', body);
   await demandWhere(stack, (demand) => demand.chat.waiting_for_slot === 4);
+  t.like(await runQueueCommand(stack, 'drain', 'chat', ['dry-run']), {
+    effects: { jobs: 1, requests: 3, accounts: 1 },
+  });
   t.deepEqual(await runQueueCommand(stack, 'drain', 'chat'), { queue: 'chat', jobs: 1, requests: 3 });
   vendor.release();
   const ended = await Promise.all(responses);

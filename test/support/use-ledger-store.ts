@@ -4,14 +4,18 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { LedgerStore, type LedgerOptions } from '../../shared/ledger/ledger-store.ts';
 import { createLogger } from '../../shared/platform/runtime/logger.ts';
-import { openMongo, type Database } from '../../shared/platform/storage/mongo-client.ts';
+import {
+  openMongo,
+  type Database,
+  type MongoConnection,
+} from '../../shared/platform/storage/mongo-client.ts';
 import { openTestMongo } from './stores.ts';
 
 /** Opens an empty ledger in a database of the test's own. */
 export async function useLedgerStore(
   t: ExecutionContext,
   options: LedgerOptions = {},
-): Promise<{ readonly db: Database; readonly ledger: LedgerStore }> {
+): Promise<{ readonly mongo: MongoConnection; readonly db: Database; readonly ledger: LedgerStore }> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));
   const server = await openTestMongo({ dir });
   const mongo = openMongo(server.url, createLogger('test', 'silent'));
@@ -22,5 +26,5 @@ export async function useLedgerStore(
   });
   const ledger = new LedgerStore(mongo.db, options);
   await ledger.createIndexes();
-  return { db: mongo.db, ledger };
+  return { mongo, db: mongo.db, ledger };
 }

@@ -127,6 +127,10 @@ withBrowser('a double click or a lost response credits once; less may be taken b
   await credit('-500', 'Take back ₽500.00');
   await dialog.getByText('₽150.00 taken back').waitFor();
   await dialog.getByText('Now: ₽0.00').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('tab', { name: 'Refills' }).click();
+  await page.getByRole('cell', { name: '-₽150.00' }).waitFor();
+  t.is(await page.getByRole('cell', { name: 'invoice 1742', exact: true }).count(), 2);
 
   const ledger = new LedgerStore(stack.mongo.db);
   const amounts = async (): Promise<string[]> =>

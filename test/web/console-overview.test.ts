@@ -154,4 +154,22 @@ withBrowser('the overview shows traffic, and what is wrong with links to its cau
   await waitFor('the requests', async () => (await readOverview()).traffic?.hour.all.requests === 8);
   await page.clock.runFor(5_000);
   await table.getByRole('row').nth(1).getByText('8').first().waitFor();
+
+  // What cannot be read says so in its place, and an update that stands still is told.
+  const read = await readOverview();
+  const { processes, upstreams } = read;
+  const builds = [...processes!.workers.builds, { build: '0.0.9+0a1b2c3d', count: 1 }];
+  const later: Overview = {
+    ...read,
+    unavailable: ['traffic'],
+    traffic: null,
+    processes: { ...processes!, workers: { ...processes!.workers, builds } },
+    upstreams: upstreams!.map((upstream) => ({ ...upstream, drained: upstream.name === 'sound' })),
+  };
+  await page.route('**/v1/admin/overview', (route) => route.fulfill({ json: later }));
+  await page.clock.runFor(5_000);
+  await problems.getByText('Missing: traffic.').waitFor();
+  await problems.getByText('Processes run different builds').waitFor();
+  await problems.getByText('sound is drained').waitFor();
+  t.is(await page.getByText('Could not be read').count(), 3);
 });

@@ -54,7 +54,7 @@ function Toast({
     <div {...api.getRootProps()} class={`toast ${options.type ?? ''}`}>
       <p {...api.getTitleProps()}>{options.title}</p>
       {options.action !== undefined && (
-        <button {...api.getActionTriggerProps()} type="button" class="button small">
+        <button {...api.getActionTriggerProps()} type="button" class="button secondary small">
           {options.action.label}
         </button>
       )}

@@ -1,8 +1,7 @@
 import Type from 'typebox';
 import { AdminRequest, AdminSpend, requestOutcomes } from '../../../shared/contract/admin-requests.ts';
-import { Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
+import { maxCsvRows, Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
-import { maxCsvRows } from '../request-logs.ts';
 import { pageQuery } from './fields.ts';
 
 const accountId = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';

@@ -1,4 +1,5 @@
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
+import { maxCsvRows } from '../../../shared/contract/fields.ts';
 import { addDays, toDay } from '../../../shared/ledger/days.ts';
 import {
   presentExpiredRequest,
@@ -20,7 +21,6 @@ import {
   type SpendDimension,
 } from '../../../shared/ledger/sum-spend.ts';
 import type { RunRead } from '../../../shared/ledger/spend-store.ts';
-import { maxCsvRows } from '../../contract/request-logs.ts';
 import { operations } from '../../contract/operations.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';

@@ -1,7 +1,8 @@
 import type { HotAccount } from '../../../shared/accounts/hot-account-store.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
+import { maxCsvRows } from '../../../shared/contract/fields.ts';
 import { operations } from '../../contract/operations.ts';
-import { maxCsvRows, type RequestLogQuery } from '../../contract/request-logs.ts';
+import type { RequestLogQuery } from '../../contract/request-logs.ts';
 import type { RefillLogQuery, StatsQuery } from '../../contract/users.ts';
 import { acquireResponseMemory } from '../../requests/replies/response-memory.ts';
 import { defineEndpoint } from '../../endpoint.ts';

@@ -12,6 +12,7 @@ import {
   type RequestLogDocument,
 } from '../../../shared/ledger/ledger-store.ts';
 import { startOfDay } from '../../../shared/ledger/days.ts';
+import { countExamined } from '../../support/examined-documents.ts';
 import { requestRow } from '../../support/request-rows.ts';
 import { useLedgerStore } from '../../support/use-ledger-store.ts';
 
@@ -22,7 +23,7 @@ const dayMs = 24 * 60 * minuteMs;
 const minutesAgo = (minutes: number): Date => new Date(now.getTime() - minutes * minuteMs);
 
 async function useStore(t: ExecutionContext, rows: readonly RequestLogDocument[], requestLogDays = 30) {
-  const { ledger, db } = await useLedgerStore(t, { requestLogDays });
+  const { ledger, mongo, db } = await useLedgerStore(t, { requestLogDays });
   await ledger.insertLogs(rows);
   const store = new RequestListStore(ledger, () => now);
   const list = async (filter: RequestFilter): Promise<string[]> => {
@@ -30,7 +31,7 @@ async function useStore(t: ExecutionContext, rows: readonly RequestLogDocument[]
     for await (const page of store.listPages(filter, 3)) ids.push(...page.map(({ _id }) => _id));
     return ids;
   };
-  return { db, ledger, store, list };
+  return { mongo, db, ledger, store, list };
 }
 
 test('pages list requests by account, model, outcome and time, newest first, each once', async (t) => {
@@ -223,4 +224,17 @@ test('the retention follows the setting at start, also when it changes', async (
     await new LedgerStore(db, { requestLogDays }).createIndexes();
     t.is(await readSeconds(), (requestLogDays * dayMs) / 1_000);
   }
+});
+
+test('a page of an upstream reads its own rows, however many others are newer', async (t) => {
+  const many = Array.from({ length: 2_000 }, (_, i) => {
+    const upstream = i % 50 === 0 ? 'rare' : 'usual';
+    return requestRow('ann', { upstream, success: i % 100 !== 0, at: minutesAgo(i / 10) });
+  });
+  const { mongo, store } = await useStore(t, many);
+  const filter = { upstream: 'rare' };
+  t.is((await store.list(filter, 100)).rows.length, 40);
+  const { documents } = await countExamined(mongo, () => store.list(filter, 100));
+  t.true(documents <= 40, `${documents} documents`);
+  t.deepEqual(await store.count(filter), { count: 40, isExact: true });
 });

@@ -58,12 +58,26 @@ export function NoteField(props: FieldsProps) {
   return <SettingField {...props} setting="note" hint={t('noteHint')} maxLength={2_000} />;
 }
 
-export function RateFields(props: FieldsProps & { readonly placeholder?: string }) {
+interface FirstFieldProps extends FieldsProps {
+  /** Whether the first field gets the focus when it appears. */
+  readonly hasFocus?: boolean;
+}
+
+export function RateFields({
+  placeholder = '',
+  hasFocus = false,
+  ...fields
+}: FirstFieldProps & { readonly placeholder?: string }) {
   const t = useMessages<typeof texts>();
-  const { placeholder = '', ...fields } = props;
   return (
     <div class="settings-row">
-      <SettingField {...fields} setting="requests_per_minute" inputMode="numeric" placeholder={placeholder} />
+      <SettingField
+        {...fields}
+        setting="requests_per_minute"
+        hasFocus={hasFocus}
+        inputMode="numeric"
+        placeholder={placeholder}
+      />
       <SettingField
         {...fields}
         setting="tokens_per_minute"
@@ -84,12 +98,18 @@ export function JobFields(props: FieldsProps) {
   );
 }
 
-export function BudgetFields(props: FieldsProps) {
+export function BudgetFields({ hasFocus = false, ...props }: FirstFieldProps) {
   const t = useMessages<typeof texts>();
   return (
     <div>
       <div class="settings-row">
-        <SettingField {...props} setting="budget" inputMode="decimal" placeholder={t('unlimited')} />
+        <SettingField
+          {...props}
+          setting="budget"
+          hasFocus={hasFocus}
+          inputMode="decimal"
+          placeholder={t('unlimited')}
+        />
         <Select
           label={t('period')}
           value={props.draft.period}

@@ -1,6 +1,4 @@
-import { useState } from 'preact/hooks';
 import { AccountState } from '../../admin/accounts/account-state.tsx';
-import { ShownKeyDialog } from '../../admin/accounts/shown-key-dialog.tsx';
 import { useMay } from '../../admin/session.ts';
 import { useConsole } from '../../admin/texts.ts';
 import { useMessages } from '../../lib/language.tsx';
@@ -8,25 +6,22 @@ import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { nameOf, type Account } from './account.ts';
-import { BanDialog, UnbanDialog } from './ban-dialogs.tsx';
-import { CreditDialog } from './credit-dialog.tsx';
+import type { OpenDialog } from './dialog-names.ts';
 import type en from './messages.en.ts';
-import { RotateDialog } from './rotate-dialog.tsx';
-
-type Action = 'credit' | 'rotate' | 'ban' | 'unban';
 
 export function AccountHead({
   account,
   isFetching,
   onRefresh,
+  onOpen,
 }: {
   readonly account: Account;
   readonly isFetching: boolean;
   readonly onRefresh: () => unknown;
+  readonly onOpen: OpenDialog;
 }) {
   const t = useMessages<typeof en>();
   const shared = useConsole();
-  const [action, setAction] = useState<Action | null>(null);
   const name = nameOf(account);
   return (
     <>
@@ -46,7 +41,7 @@ export function AccountHead({
             busy={isFetching}
             onClick={() => onRefresh()}
           />
-          <Actions account={account} onChoose={setAction} />
+          <Actions account={account} onOpen={onOpen} />
         </div>
       </header>
       {account.banned && (
@@ -54,60 +49,26 @@ export function AccountHead({
           <p class="admin-account-reason">{account.ban_reason ?? t('noReason')}</p>
         </Notice>
       )}
-      <ActionDialogs account={account} action={action} onClose={() => setAction(null)} />
     </>
   );
 }
 
-function Actions({
-  account,
-  onChoose,
-}: {
-  readonly account: Account;
-  readonly onChoose: (action: Action) => void;
-}) {
+function Actions({ account, onOpen }: { readonly account: Account; readonly onOpen: OpenDialog }) {
   const t = useMessages<typeof en>();
   const mayCredit = useMay('billing');
   const mayChange = useMay('all');
   return (
     <>
-      {mayChange && <Button onClick={() => onChoose('rotate')}>{t('rotate')}</Button>}
+      {mayChange && <Button onClick={() => onOpen('rotate')}>{t('rotate')}</Button>}
       {mayChange && (
-        <Button onClick={() => onChoose(account.banned ? 'unban' : 'ban')}>
+        <Button onClick={() => onOpen(account.banned ? 'unban' : 'ban')}>
           {t(account.banned ? 'unban' : 'ban')}
         </Button>
       )}
       {mayCredit && (
-        <Button kind="primary" icon="plus" onClick={() => onChoose('credit')}>
+        <Button kind="primary" icon="plus" onClick={() => onOpen('credit')}>
           {t('credit')}
         </Button>
-      )}
-    </>
-  );
-}
-
-function ActionDialogs({
-  account,
-  action,
-  onClose,
-}: {
-  readonly account: Account;
-  readonly action: Action | null;
-  readonly onClose: () => void;
-}) {
-  const t = useMessages<typeof en>();
-  const [apiKey, setApiKey] = useState<string | null>(null);
-  const props = { account, onClose };
-  return (
-    <>
-      {action === 'credit' && <CreditDialog {...props} />}
-      {action === 'ban' && <BanDialog {...props} />}
-      {action === 'unban' && <UnbanDialog {...props} />}
-      {action === 'rotate' && <RotateDialog {...props} onKey={setApiKey} />}
-      {apiKey !== null && (
-        <ShownKeyDialog title={t('rotatedTitle')} apiKey={apiKey} onClose={() => setApiKey(null)}>
-          <p>{t('rotatedText')}</p>
-        </ShownKeyDialog>
       )}
     </>
   );

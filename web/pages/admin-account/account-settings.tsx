@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { UserLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
@@ -7,48 +6,45 @@ import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Fact } from '../../ui/fact.tsx';
 import type { Account } from './account.ts';
+import type { OpenDialog, SettingsGroup } from './dialog-names.ts';
 import type en from './messages.en.ts';
-import { SettingsDialog } from './settings-dialog.tsx';
-import type { SettingsGroup } from './settings-groups.ts';
-import { UnlinkDialog } from './unlink-dialog.tsx';
 
 /** What operators have set, in groups that are changed one by one. */
-export function AccountSettings({ account }: { readonly account: Account }) {
+export function AccountSettings({
+  account,
+  onOpen,
+}: {
+  readonly account: Account;
+  readonly onOpen: OpenDialog;
+}) {
   const t = useMessages<typeof en>();
-  const [open, setOpen] = useState<SettingsGroup | 'unlink' | null>(null);
-  const close = (): void => setOpen(null);
-  const part = { onChange: setOpen };
   return (
     <section class="card" aria-label={t('settings')}>
       <div class="admin-account-settings">
-        <Part {...part} group="owner">
-          <OwnerFacts account={account} onUnlink={() => setOpen('unlink')} />
+        <Part group="owner" onOpen={onOpen}>
+          <OwnerFacts account={account} onUnlink={() => onOpen('unlink')} />
         </Part>
-        <Part {...part} group="limits">
+        <Part group="limits" onOpen={onOpen}>
           <LimitFacts account={account} />
         </Part>
-        <Part {...part} group="money">
+        <Part group="money" onOpen={onOpen}>
           <MoneyFacts account={account} />
         </Part>
-        <Part {...part} group="access">
+        <Part group="access" onOpen={onOpen}>
           <AccessFacts account={account} />
         </Part>
       </div>
-      {open === 'unlink' && <UnlinkDialog account={account} onClose={close} />}
-      {open !== null && open !== 'unlink' && (
-        <SettingsDialog key={open} account={account} group={open} onClose={close} />
-      )}
     </section>
   );
 }
 
 function Part({
   group,
-  onChange,
+  onOpen,
   children,
 }: {
   readonly group: SettingsGroup;
-  readonly onChange: (group: SettingsGroup) => void;
+  readonly onOpen: OpenDialog;
   readonly children: ComponentChildren;
 }) {
   const t = useMessages<typeof en>();
@@ -63,7 +59,7 @@ function Part({
             kind="quiet"
             size="small"
             aria-label={t('changeGroup', { group: title })}
-            onClick={() => onChange(group)}
+            onClick={() => onOpen(group)}
           >
             {t('change')}
           </Button>

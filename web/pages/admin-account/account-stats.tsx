@@ -13,23 +13,11 @@ type Budget = NonNullable<Account['budget']>;
 export function AccountStats({ account }: { readonly account: Account }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { budget, owner_budget: ownerBudget, low_balance: threshold } = account;
-  const isLow = threshold !== null && account.balance < threshold;
+  const { budget, owner_budget: ownerBudget } = account;
   return (
     <section class="card">
       <div class="stats">
-        <Stat
-          label={t('balance')}
-          note={
-            isLow ? (
-              <span class="admin-account-less">
-                {t('belowThreshold', { amount: format.money(threshold) })}
-              </span>
-            ) : (
-              t('addedInTotal', { amount: format.money(account.total_balance_added) })
-            )
-          }
-        >
+        <Stat label={t('balance')} note={<BalanceNote account={account} />}>
           <Money value={account.balance} />
         </Stat>
         <Stat label={t('freeRequests')} note={t('freeRequestsNote')}>
@@ -42,6 +30,22 @@ export function AccountStats({ account }: { readonly account: Account }) {
         </Stat>
       </div>
     </section>
+  );
+}
+
+function BalanceNote({ account }: { readonly account: Account }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { balance, reserved, total_balance_added: added, low_balance: threshold } = account;
+  return (
+    <>
+      {reserved > 0 && <>{t('reservedPart', { amount: format.money(reserved) })}, </>}
+      {threshold !== null && balance < threshold ? (
+        <span class="admin-account-less">{t('belowThreshold', { amount: format.price(threshold) })}</span>
+      ) : (
+        t('addedInTotal', { amount: format.money(added) })
+      )}
+    </>
   );
 }
 

@@ -1,20 +1,21 @@
 import { useAddressFilters } from '../../lib/address-filters.ts';
+import { lazy } from '../../lib/lazy.tsx';
 import { useMessages } from '../../lib/language.tsx';
+import { Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import type { Account } from './account.ts';
-import { BatchesTab } from './batches-tab.tsx';
-import { ChangesTab } from './changes-tab.tsx';
-import { JobsTab } from './jobs-tab.tsx';
 import type en from './messages.en.ts';
 import { RequestsTab } from './requests-tab.tsx';
-import { SpendTab } from './spend-tab.tsx';
+
+const loading = () => <Skeleton lines={10} height="2rem" />;
 
 const contents = {
   requests: RequestsTab,
-  jobs: JobsTab,
-  batches: BatchesTab,
-  spend: SpendTab,
-  changes: ChangesTab,
+  jobs: lazy(async () => (await import('./jobs-tab.tsx')).JobsTab, loading),
+  batches: lazy(async () => (await import('./batches-tab.tsx')).BatchesTab, loading),
+  refills: lazy(async () => (await import('./refills-tab.tsx')).RefillsTab, loading),
+  spend: lazy(async () => (await import('./spend-tab.tsx')).SpendTab, loading),
+  changes: lazy(async () => (await import('./changes-tab.tsx')).ChangesTab, loading),
 } as const;
 
 type TabName = keyof typeof contents;

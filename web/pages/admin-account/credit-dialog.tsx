@@ -122,6 +122,7 @@ function CreditForm({
         />
         <Field
           label={t('creditFree')}
+          hint={t('creditFreeHint')}
           autoComplete="off"
           maxLength={20}
           value={draft.free_requests}

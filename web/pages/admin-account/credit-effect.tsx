@@ -11,17 +11,19 @@ import type en from './messages.en.ts';
 export function CreditPreview({ account, amount }: { readonly account: Account; readonly amount: number }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { balance } = account;
-  const isMore = amount < 0 && -amount > balance;
+  const { balance, reserved } = account;
+  // What is taken back, at most.
+  const available = Math.max(0, Number(addRoubles([balance, -reserved])));
+  const change = amount < 0 ? Math.max(amount, -available) : amount;
   return (
     <p class="admin-account-preview" aria-live="polite">
       {amount === 0
         ? t('balanceNow', { balance: format.exactMoney(balance) })
         : t('balanceThen', {
             balance: format.exactMoney(balance),
-            next: isMore ? format.money(0) : format.exactMoney(addRoubles([balance, amount])),
+            next: format.exactMoney(addRoubles([balance, change])),
           })}{' '}
-      {amount < 0 && t('takenAtMost')}
+      {change > amount && t('takenAtMost', { amount: format.exactMoney(available) })}
     </p>
   );
 }

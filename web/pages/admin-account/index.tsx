@@ -1,8 +1,10 @@
 import '../../admin/accounts/accounts.css';
 import './admin-account.css';
+import { useState } from 'preact/hooks';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { ApiError } from '../../lib/api-error.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { lazy } from '../../lib/lazy.tsx';
 import type { PageProps } from '../../lib/pages.ts';
 import { useTitle } from '../../lib/title.ts';
 import { EmptyState, ErrorState, Skeleton } from '../../ui/states.tsx';
@@ -11,7 +13,13 @@ import { AccountHead } from './account-head.tsx';
 import { AccountSettings } from './account-settings.tsx';
 import { AccountStats } from './account-stats.tsx';
 import { AccountTabs } from './account-tabs.tsx';
+import type { DialogName } from './dialog-names.ts';
 import type en from './messages.en.ts';
+
+const AccountDialog = lazy(
+  async () => (await import('./account-dialog.tsx')).AccountDialog,
+  () => null,
+);
 
 export default function AdminAccountPage({ id }: PageProps) {
   const t = useMessages<typeof en>();
@@ -29,14 +37,23 @@ function AccountView({ id }: { readonly id: string }) {
   const t = useMessages<typeof en>();
   const query = useAccount(id);
   const account = query.data;
+  const [dialog, setDialog] = useState<DialogName | null>(null);
   useTitle(account === undefined ? null : nameOf(account));
   if (account !== undefined)
     return (
       <>
-        <AccountHead account={account} onRefresh={query.refetch} isFetching={query.isFetching} />
+        <AccountHead
+          account={account}
+          isFetching={query.isFetching}
+          onRefresh={query.refetch}
+          onOpen={setDialog}
+        />
         <AccountStats account={account} />
-        <AccountSettings account={account} />
+        <AccountSettings account={account} onOpen={setDialog} />
         <AccountTabs account={account} />
+        {dialog !== null && (
+          <AccountDialog key={dialog} name={dialog} account={account} onClose={() => setDialog(null)} />
+        )}
       </>
     );
   const isMissing = query.error instanceof ApiError && query.error.status === 404;

@@ -1,3 +1,5 @@
+import { useState } from 'preact/hooks';
+import { ShownKeyDialog } from '../../admin/accounts/shown-key-dialog.tsx';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
 import { readDone, readEffects } from '../../admin/dry-run.ts';
@@ -6,18 +8,23 @@ import { useMessages } from '../../lib/language.tsx';
 import { nameOf, type Account } from './account.ts';
 import type en from './messages.en.ts';
 
-/** Replaces the key of an account, such as one that was lost or stolen. */
+/** Replaces the key of an account, such as one that was lost or stolen, and shows the new one. */
 export function RotateDialog({
   account,
-  onKey,
   onClose,
 }: {
   readonly account: Account;
-  readonly onKey: (apiKey: string) => void;
   readonly onClose: () => void;
 }) {
   const t = useMessages<typeof en>();
+  const [apiKey, setApiKey] = useState<string | null>(null);
   const path = { account_id: account.id };
+  if (apiKey !== null)
+    return (
+      <ShownKeyDialog title={t('rotatedTitle')} apiKey={apiKey} onClose={onClose}>
+        <p>{t('rotatedText')}</p>
+      </ShownKeyDialog>
+    );
   return (
     <ConfirmAction
       title={t('rotateTitle', { name: nameOf(account) })}
@@ -36,10 +43,7 @@ export function RotateDialog({
       run={() =>
         readDone(call(adminApi.POST('/v1/admin/accounts/{account_id}/rotate-key', { params: { path } })))
       }
-      onDone={({ api_key: apiKey }) => {
-        onClose();
-        onKey(apiKey);
-      }}
+      onDone={({ api_key: key }) => setApiKey(key)}
       onClose={onClose}
     />
   );

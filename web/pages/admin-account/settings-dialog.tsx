@@ -1,5 +1,10 @@
 import { useState } from 'preact/hooks';
-import { beginDraft, writeChange, type AccountDraft } from '../../admin/accounts/account-draft.ts';
+import {
+  beginDraft,
+  writeChange,
+  type AccountDraft,
+  type Setting,
+} from '../../admin/accounts/account-draft.ts';
 import {
   AddressesField,
   BudgetFields,
@@ -21,8 +26,15 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { ErrorText } from '../../ui/states.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import type { Account } from './account.ts';
+import type { SettingsGroup } from './dialog-names.ts';
 import type en from './messages.en.ts';
-import { settingsGroups, type SettingsGroup } from './settings-groups.ts';
+
+const settingsOf = {
+  owner: ['name', 'email', 'note'],
+  limits: ['requests_per_minute', 'tokens_per_minute', 'max_queued_jobs', 'weight'],
+  money: ['budget', 'low_balance'],
+  access: ['models', 'addresses', 'expires_at'],
+} as const satisfies Readonly<Record<SettingsGroup, readonly Setting[]>>;
 
 /** Changes the settings of a group. Only those that were changed here are sent. */
 export function SettingsDialog({
@@ -38,7 +50,7 @@ export function SettingsDialog({
   const common = useCommon();
   const { timeZone } = useFormat();
   const [initial] = useState(() => beginDraft(account, timeZone));
-  const settings = settingsGroups[group];
+  const settings = settingsOf[group];
   const save = async (draft: AccountDraft): Promise<void> => {
     const body = writeChange(initial, draft, settings, timeZone);
     const path = { account_id: account.id };
@@ -82,14 +94,14 @@ function GroupFields({ group, ...fields }: FieldsProps & { readonly group: Setti
     case 'limits':
       return (
         <>
-          <RateFields {...fields} />
+          <RateFields {...fields} hasFocus />
           <JobFields {...fields} />
         </>
       );
     case 'money':
       return (
         <>
-          <BudgetFields {...fields} />
+          <BudgetFields {...fields} hasFocus />
           <LowBalanceField {...fields} />
         </>
       );

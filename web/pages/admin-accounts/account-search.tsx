@@ -43,9 +43,12 @@ export function AccountSearch({
   }, [typed]);
   return (
     <search class="admin-accounts-search">
-      <label class="select">
-        <span class="unseen">{t('search')}</span>
+      <label class="admin-accounts-label" for="admin-accounts-search">
+        {t('search')}
+      </label>
+      <span class="select">
         <input
+          id="admin-accounts-search"
           type="search"
           class="input"
           autoComplete="off"
@@ -57,7 +60,7 @@ export function AccountSearch({
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
         <Icon name="search" size={16} />
-      </label>
+      </span>
       <p id="admin-accounts-hint" class="hint">
         {t('searchHint')}
       </p>

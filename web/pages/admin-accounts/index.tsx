@@ -8,11 +8,15 @@ import { useConsole } from '../../admin/texts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
+import { FilterSelect } from '../../ui/filter-select.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { AccountSearch } from './account-search.tsx';
 import { AccountTable } from './account-table.tsx';
 import { CreateAccount } from './create-account.tsx';
 import type en from './messages.en.ts';
+
+const readBanned = (text: string | null): boolean | undefined =>
+  text === 'true' || text === 'false' ? text === 'true' : undefined;
 
 export default function AdminAccountsPage() {
   const t = useMessages<typeof en>();
@@ -21,13 +25,16 @@ export default function AdminAccountsPage() {
   const [isCreating, setIsCreating] = useState(false);
   const [filters, change] = useAddressFilters();
   const search = filters.get('search')?.trim() ?? '';
-  const list = useCursorList(['accounts', search], (after, signal) =>
+  const banned = readBanned(filters.get('banned'));
+  const isFiltered = search !== '' || banned !== undefined;
+  const list = useCursorList(['accounts', search, banned ?? null], (after, signal) =>
     call(
       adminApi.GET('/v1/admin/accounts', {
         params: {
           query: {
             limit: 50,
             ...(search === '' ? {} : { search: search.slice(0, 200) }),
+            ...(banned === undefined ? {} : { banned }),
             ...(after === null ? {} : { after }),
           },
         },
@@ -48,15 +55,32 @@ export default function AdminAccountsPage() {
           )}
         </div>
       </div>
-      <AccountSearch value={search} onChange={(text) => change({ search: text === '' ? null : text })} />
+      <div class="admin-accounts-filters">
+        <AccountSearch value={search} onChange={(text) => change({ search: text === '' ? null : text })} />
+        <FilterSelect
+          label={t('ban')}
+          anyLabel={t('anyState')}
+          choices={[
+            { value: 'true', label: t('onlyBanned') },
+            { value: 'false', label: t('notBanned') },
+          ]}
+          value={banned === undefined ? '' : String(banned)}
+          onChoose={(value) => change({ banned: value })}
+        />
+      </div>
       <section class="card" aria-busy={list.isFetching}>
         <CursorListView
           list={list}
           empty={
-            search === '' ? (
-              <EmptyState title={t('noAccounts')}>{mayCreate && t('noAccountsText')}</EmptyState>
+            isFiltered ? (
+              <EmptyState
+                title={search === '' ? t('noneOfFilter') : t('noneFound', { search })}
+                action={<Button onClick={() => change({ search: null, banned: null })}>{t('clear')}</Button>}
+              >
+                {search !== '' && t('noneFoundText')}
+              </EmptyState>
             ) : (
-              <EmptyState title={t('noneFound', { search })}>{t('noneFoundText')}</EmptyState>
+              <EmptyState title={t('noAccounts')}>{mayCreate && t('noAccountsText')}</EmptyState>
             )
           }
         >

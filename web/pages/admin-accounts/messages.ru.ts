@@ -15,6 +15,12 @@ const messages: TranslationOf<typeof en> = {
   noneFound: 'Ничего не начинается с «{search}»',
   noneFoundText:
     'С каждого введённого слова должно начинаться слово имени, почты или заметки либо id. Середина слова не ищется.',
+  anyState: 'Все',
+  onlyBanned: 'Заблокированные',
+  notBanned: 'Незаблокированные',
+  ban: 'Блокировка',
+  clear: 'Показать все аккаунты',
+  noneOfFilter: 'Таких аккаунтов нет',
   account: 'Аккаунт',
   id: 'Id',
   state: 'Состояние',

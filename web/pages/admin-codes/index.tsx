@@ -2,8 +2,8 @@ import './admin-codes.css';
 import { useState } from 'preact/hooks';
 import { adminApi, call } from '../../admin/api.ts';
 import { CursorListView, useCursorList, type CursorList } from '../../admin/cursor-list.tsx';
+import { RefreshButton } from '../../admin/refresh-button.tsx';
 import { useMay } from '../../admin/session.ts';
-import { useConsole } from '../../admin/texts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -24,7 +24,6 @@ export default function AdminCodesPage() {
   const [filters, change] = useAddressFilters();
   const [isCreating, setIsCreating] = useState(false);
   const mayCreate = useMay('billing');
-  const shared = useConsole();
   const state = readState(filters.get('status'));
   const batch = filters.get('batch');
   const list = useCodes(state, batch);
@@ -36,9 +35,7 @@ export default function AdminCodesPage() {
           <p>{t('intro')}</p>
         </div>
         <div class="admin-codes-actions">
-          <Button icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
-            {shared('refresh')}
-          </Button>
+          <RefreshButton />
           {mayCreate && (
             <Button kind="primary" icon="plus" onClick={() => setIsCreating(true)}>
               {t('create')}

@@ -1,6 +1,6 @@
+import { formatRub } from '../../../shared/encoding/money.ts';
 import { useFormat, type Format } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { formatRub } from '../../../shared/encoding/money.ts';
 import type en from './messages.en.ts';
 
 const nanoOfRouble = 1_000_000_000n;

@@ -47,26 +47,26 @@ function Parts({ overview }: { readonly overview: Overview | undefined }) {
   const t = useMessages<typeof en>();
   return (
     <div class="admin-overview-parts">
-      <PartCard title={t('traffic')} data={overview?.traffic} lines={9}>
+      <PartCard title={t('traffic')} data={overview?.traffic} least={30}>
         {(traffic) => <TrafficTable traffic={traffic} />}
       </PartCard>
-      <PartCard title={t('last24')} data={overview?.traffic} lines={9}>
+      <PartCard title={t('last24')} data={overview?.traffic} least={30}>
         {({ hours }) => <TrafficChart hours={hours} />}
       </PartCard>
-      <PartCard title={t('queues')} data={overview?.queues} lines={4}>
+      <PartCard title={t('queues')} data={overview?.queues} least={19.5}>
         {(queues) => <QueueTable queues={queues} />}
       </PartCard>
-      <PartCard title={t('mostFailed')} data={overview?.traffic} lines={4}>
+      <PartCard title={t('mostFailed')} data={overview?.traffic} least={11}>
         {(traffic) => <FailingModels traffic={traffic} />}
       </PartCard>
-      <PartCard title={t('slots')} data={overview?.upstreams} lines={4}>
+      <PartCard title={t('slots')} data={overview?.upstreams} least={16}>
         {(upstreams) => <UpstreamSlots upstreams={upstreams} />}
       </PartCard>
       <div class="admin-overview-pair">
-        <PartCard id="processes" title={t('processes')} data={overview?.processes} lines={2}>
+        <PartCard id="processes" title={t('processes')} data={overview?.processes} least={11.75}>
           {(processes) => <ProcessList processes={processes} />}
         </PartCard>
-        <PartCard id="ledger" title={t('ledger')} data={overview?.ledger} lines={2}>
+        <PartCard id="ledger" title={t('ledger')} data={overview?.ledger} least={10.5}>
           {(ledger) => <LedgerLag ledger={ledger} />}
         </PartCard>
       </div>

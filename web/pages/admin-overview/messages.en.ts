@@ -23,6 +23,21 @@ const messages = {
   condition_storage_unreachable:
     'The object store does not respond: images, uploads and batches do not work.',
   condition_upstream_key_refused: '{upstream} refuses a key.',
+  advice_redis_unreachable:
+    'Check that Redis runs, that its disk is not full, and that REDIS_URL leads to it. The gateway recovers by itself.',
+  advice_redis_memory:
+    'Raise maxmemory, or find what uses the memory: waiting work, or a ledger that is not written.',
+  advice_redis_evicts: 'Set maxmemory-policy to noeviction.',
+  advice_no_workers:
+    'If Redis has no memory left, that is the reason. Otherwise start a worker (npm run worker), and end those that hang: their /livez does not respond.',
+  advice_worker_faults:
+    'Look for “fails until this is fixed” in the logs of the workers: the line says what to do.',
+  advice_ledger_behind:
+    'Check that MongoDB accepts writes and that workers run; their logs say why the ledger pauses. Balances are right meanwhile.',
+  advice_mongodb_unreachable: 'Check that MongoDB runs and has a primary, and that MONGODB_URL leads to it.',
+  advice_storage_unreachable: 'Check the server of S3_ENDPOINT, the bucket S3_BUCKET, and the credentials.',
+  advice_upstream_key_refused:
+    'Check whether the key is valid, has credit and may use the model. It is tried again every ten minutes; a reset of the upstream uses it at once.',
   nothingElse: 'Nothing else serves {models}.',
   unreadParts: 'Not everything could be read. Missing: {parts}.',
   part_traffic: 'traffic',

@@ -22,13 +22,29 @@ const messages: TranslationOf<typeof en> = {
   condition_redis_unreachable: 'Redis не отвечает: запросы не принимаются.',
   condition_redis_memory: 'В Redis кончилась память: клиенты получают ошибки.',
   condition_redis_evicts: 'Redis может удалять ключи: возможна потеря балансов и заданий.',
-  condition_no_workers: 'Нет воркеров для очереди {queues}: клиенты получают ошибки, задания ждут.',
-  condition_worker_faults: 'Воркеры очереди {queues} сообщают о сбоях, которые сами не пройдут.',
+  condition_no_workers: 'Нет воркеров для очередей: {queues}. Клиенты получают ошибки, задания ждут.',
+  condition_worker_faults: 'Воркеры сообщают о сбоях, которые сами не пройдут. Очереди: {queues}.',
   condition_ledger_behind: 'Журнал операций не записывается в MongoDB: история и статистика отстают.',
   condition_mongodb_unreachable: 'MongoDB не отвечает: история и личный кабинет не работают.',
   condition_storage_unreachable:
     'Хранилище файлов не отвечает: не работают картинки, загрузка файлов и пакеты.',
   condition_upstream_key_refused: 'Апстрим {upstream} не принимает ключ.',
+  advice_redis_unreachable:
+    'Проверьте, что Redis запущен, на его диске есть место, а REDIS_URL ведёт к нему. Шлюз восстановится сам.',
+  advice_redis_memory:
+    'Увеличьте maxmemory или найдите, что занимает память: ожидающая работа или незаписанный журнал операций.',
+  advice_redis_evicts: 'Задайте maxmemory-policy: noeviction.',
+  advice_no_workers:
+    'Если в Redis кончилась память, причина в этом. Иначе запустите воркер (npm run worker) и завершите зависшие: их /livez не отвечает.',
+  advice_worker_faults:
+    'Найдите в логах воркеров строку «fails until this is fixed»: в ней сказано, что делать.',
+  advice_ledger_behind:
+    'Проверьте, что MongoDB принимает записи, а воркеры работают; в их логах сказано, почему запись стоит. Балансы при этом верны.',
+  advice_mongodb_unreachable:
+    'Проверьте, что MongoDB запущена, в ней есть primary, а MONGODB_URL ведёт к ней.',
+  advice_storage_unreachable: 'Проверьте сервер S3_ENDPOINT, бакет S3_BUCKET и ключи доступа.',
+  advice_upstream_key_refused:
+    'Проверьте, действует ли ключ, есть ли на нём деньги и доступна ли ему модель. Его пробуют снова каждые десять минут, а после сброса апстрима — сразу.',
   nothingElse: 'Больше никто не обслуживает: {models}.',
   unreadParts: 'Прочитано не всё. Не хватает: {parts}.',
   part_traffic: 'трафик',

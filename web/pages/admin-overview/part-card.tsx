@@ -4,12 +4,16 @@ import { Card } from '../../ui/card.tsx';
 import { Skeleton } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
 
+/** Of the heading and the edges of a part, and of a line that is loading. */
+const headRem = 6;
+const lineRem = 2.5;
+
 /** A part of the overview; in its place, that it is loading or could not be read. */
 export function PartCard<Data>({
   id,
   title,
   data,
-  lines,
+  least,
   children,
 }: {
   /** For links to it. */
@@ -17,16 +21,16 @@ export function PartCard<Data>({
   readonly title: string;
   /** Undefined while it is loading, null if it could not be read. */
   readonly data: Data | null | undefined;
-  /** How high it is while it is loading: lines of a table. */
-  readonly lines: number;
+  /** How high it is at least, in rem: as with usual numbers, so that nothing moves while it has none. */
+  readonly least: number;
   readonly children: (data: Data) => ComponentChildren;
 }) {
   const t = useMessages<typeof en>();
   return (
-    <div id={id} class="admin-overview-part">
+    <div id={id} class="admin-overview-part" style={{ minHeight: `${least}rem` }}>
       <Card title={title}>
         {data === undefined ? (
-          <Skeleton lines={lines} height="1.75rem" />
+          <Skeleton lines={Math.floor((least - headRem) / lineRem)} height="1.75rem" />
         ) : data === null ? (
           <p class="admin-overview-unread">{t('unread')}</p>
         ) : (

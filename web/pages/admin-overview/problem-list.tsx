@@ -5,6 +5,7 @@ import { useMessages } from '../../lib/language.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { findNotes, findProblems, type Note, type Problem } from './find-problems.ts';
 import { failuresHref, modelHref, upstreamHref, workHref } from './hrefs.ts';
+import { queueNames } from './queue-table.tsx';
 import type en from './messages.en.ts';
 import type { Overview } from './use-overview.ts';
 
@@ -65,11 +66,15 @@ function keyOf(problem: Problem): string {
 }
 
 /** Several links, as parts of a sentence. */
-const enumerate = (ids: readonly string[], hrefOf: (id: string) => string): ComponentChildren[] =>
+const enumerate = (
+  ids: readonly string[],
+  hrefOf: (id: string) => string,
+  nameOf: (id: string) => string = (id) => id,
+): ComponentChildren[] =>
   ids.flatMap((id, i) => [
     ...(i === 0 ? [] : [', ']),
     <SiteLink key={id} href={hrefOf(id)}>
-      {id}
+      {nameOf(id)}
     </SiteLink>,
   ]);
 
@@ -153,10 +158,13 @@ const known = [
   'upstream_key_refused',
 ] as const;
 
+const findName = (condition: Condition) => known.find((name) => name === condition.name);
+
 function ConditionText({ condition }: { readonly condition: Condition }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { since, text, about } = condition;
+  const name = findName(condition);
   const models = about.filter(({ kind }) => kind === 'model').flatMap(({ id }) => id ?? []);
   return (
     <>
@@ -171,29 +179,42 @@ function ConditionText({ condition }: { readonly condition: Condition }) {
       </p>
       <details>
         <summary>{t('advice')}</summary>
-        <p lang="en">{text}</p>
+        {name !== undefined && <p>{t(`advice_${name}`)}</p>}
+        {/* It says which key. */}
+        {(name === undefined || name === 'upstream_key_refused') && <p lang="en">{text}</p>}
       </details>
     </>
   );
 }
 
-function ConditionTitle({ condition: { name, title, about } }: { readonly condition: Condition }) {
+function ConditionTitle({ condition }: { readonly condition: Condition }) {
   const t = useMessages<typeof en>();
-  const kind = known.find((one) => one === name);
-  if (kind === undefined) return <span lang="en">{title}</span>;
+  const { title, about } = condition;
+  const name = findName(condition);
+  if (name === undefined) return <span lang="en">{title}</span>;
+  const nameQueue = (id: string): string => {
+    const queue = queueNames.find((one) => one === id);
+    return queue === undefined ? id : t(`queue_${queue}`);
+  };
   const idsOf = (wanted: string): string[] =>
     about.filter((one) => one.kind === wanted).flatMap(({ id }) => id ?? []);
-  switch (kind) {
+  switch (name) {
     case 'no_workers':
     case 'worker_faults':
-      return <>{t.nodes(`condition_${kind}`, { queues: enumerate(idsOf('queue'), () => workHref) })}</>;
+      return (
+        <>
+          {t.nodes(`condition_${name}`, {
+            queues: enumerate(idsOf('queue'), () => workHref, nameQueue),
+          })}
+        </>
+      );
     case 'upstream_key_refused':
-      return <>{t.nodes(`condition_${kind}`, { upstream: enumerate(idsOf('upstream'), upstreamHref) })}</>;
+      return <>{t.nodes(`condition_${name}`, { upstream: enumerate(idsOf('upstream'), upstreamHref) })}</>;
     case 'ledger_behind':
-      return <a href="#ledger">{t(`condition_${kind}`)}</a>;
+      return <a href="#ledger">{t(`condition_${name}`)}</a>;
     default:
       // The customers' page of the state says what of the service it stops.
-      return <a href="/status">{t(`condition_${kind}`)}</a>;
+      return <a href="/status">{t(`condition_${name}`)}</a>;
   }
 }
 

@@ -9,7 +9,7 @@ import type { Overview } from './use-overview.ts';
 
 type Queues = NonNullable<Overview['queues']>;
 
-const names = ['chat', 'image', 'embedding'] as const;
+export const queueNames = ['chat', 'image', 'embedding'] as const;
 
 /** What waits, for how long it has, and for how long it will. */
 export function QueueTable({ queues }: { readonly queues: Queues }) {
@@ -19,7 +19,7 @@ export function QueueTable({ queues }: { readonly queues: Queues }) {
     <Table
       caption={t('queues')}
       keyOf={({ name }) => name}
-      rows={names.map((name) => ({ name, ...queues[name] }))}
+      rows={queueNames.map((name) => ({ name, ...queues[name] }))}
       columns={[
         {
           name: t('queue'),

@@ -64,7 +64,12 @@ function useFigures(): readonly Figure[] {
     },
     {
       name: t('failures'),
-      value: ({ all, since }) => <SiteLink href={failuresHref(since)}>{format.number(all.failed)}</SiteLink>,
+      value: ({ all, since }) =>
+        all.failed === 0 ? (
+          format.number(0)
+        ) : (
+          <SiteLink href={failuresHref(since)}>{format.number(all.failed)}</SiteLink>
+        ),
       note: ({ all }) => (all.requests === 0 ? none : format.percent(all.failed / all.requests)),
       isBad: ({ all }) => all.failed > 0,
     },
@@ -83,7 +88,9 @@ function useFigures(): readonly Figure[] {
       value: ({ all }) => <Sum value={all.cost} />,
       note: ({ all }) =>
         all.vendor_cost === null
-          ? t('noVendorCost')
+          ? all.requests === 0
+            ? none
+            : t('noVendorCost')
           : t.nodes('vendorCost', { sum: <Sum value={all.vendor_cost} /> }),
     },
     {

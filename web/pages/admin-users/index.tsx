@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import { adminApi, call } from '../../admin/api.ts';
 import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
-import { useConsole } from '../../admin/texts.ts';
+import { RefreshButton } from '../../admin/refresh-button.tsx';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { describeError } from '../../lib/api-error.ts';
 import { useLanguage, useMessages } from '../../lib/language.tsx';
@@ -16,7 +16,6 @@ import { UserTable } from './user-table.tsx';
 
 export default function AdminUsersPage() {
   const t = useMessages<typeof en>();
-  const shared = useConsole();
   const [filters, change] = useAddressFilters();
   const user = filters.get('user');
   const list = useCursorList(['users'], (after, signal) =>
@@ -34,9 +33,7 @@ export default function AdminUsersPage() {
           <h1>{t('title')}</h1>
           <p>{t('intro')}</p>
         </div>
-        <Button icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
-          {shared('refresh')}
-        </Button>
+        <RefreshButton />
       </div>
       <FindForm onFind={(id) => change({ user: id })} />
       <section class="card" aria-busy={list.isFetching}>

@@ -5,6 +5,7 @@ import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Badge } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
+import { Fact } from '../../ui/fact.tsx';
 import { Time } from '../../ui/money.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import type en from './messages.en.ts';
@@ -44,12 +45,11 @@ export function UserFacts({ user }: { readonly user: User }) {
           <p>{user.ban_reason ?? t('noReason')}</p>
         </Notice>
       )}
-      <dl class="admin-users-facts">
+      <dl class="facts">
         {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
+          <Fact key={name} name={name}>
+            {value}
+          </Fact>
         ))}
       </dl>
     </>

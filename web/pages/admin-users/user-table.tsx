@@ -34,7 +34,7 @@ export function UserTable({ rows }: { readonly rows: readonly Schema<'AdminUser'
               <Badge tone="good">{t('active')}</Badge>
             ),
         },
-        { name: t('signedUp'), render: ({ created_at: time }) => <Time value={time} /> },
+        { name: t('signedUp'), isMinor: true, render: ({ created_at: time }) => <Time value={time} /> },
         {
           name: t('lastSignIn'),
           render: ({ last_login_at: time }) =>

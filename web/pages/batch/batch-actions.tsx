@@ -1,8 +1,6 @@
 import { useMutation } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
-import { useLocation } from 'wouter-preact';
 import { SiteLink } from '../../frame/site-link.tsx';
-import { refreshAccounts } from '../../lib/accounts.ts';
 import { api, call } from '../../lib/api.ts';
 import { describeError } from '../../lib/api-error.ts';
 import { downloadFile } from '../../lib/download.ts';
@@ -14,13 +12,13 @@ import { Ask } from '../../ui/ask.tsx';
 import { hasBatchEnded, type Batch } from '../jobs/shared/work.ts';
 import { useMustMendFirst } from './mend-first.ts';
 import type en from './messages.en.ts';
+import { refreshLists } from './refresh-lists.ts';
+import { canRetry, RetryBatch } from './retry-batch.tsx';
 
 /** What can be done with a batch in its current state. */
 export function BatchActions({ batch }: { readonly batch: Batch }) {
   const t = useMessages<typeof en>();
-  const [, navigate] = useLocation();
-  const [asked, setAsked] = useState<'cancel' | 'retry' | null>(null);
-  const close = (): void => setAsked(null);
+  const [isAsking, setIsAsking] = useState(false);
   const { id, request_counts: counts } = batch;
   const path = { batch_id: id };
   const hasEnded = hasBatchEnded(batch);
@@ -31,13 +29,6 @@ export function BatchActions({ batch }: { readonly batch: Batch }) {
     queryClient.setQueryData(['batch', id], next);
     await refreshLists();
   };
-  const retry = async (): Promise<void> => {
-    const header = { 'Idempotency-Key': `retry ${id}` };
-    const next = await call(api.POST('/v1/batches/{batch_id}/retry', { params: { path, header } }));
-    queryClient.setQueryData(['batch', next.id], next);
-    navigate(`/batches/${next.id}`);
-    await refreshLists();
-  };
   return (
     <div class="work-actions">
       <Download
@@ -46,50 +37,32 @@ export function BatchActions({ batch }: { readonly batch: Batch }) {
         text={t(hasEnded ? 'results' : 'resultsSoFar')}
       />
       <Download fileId={batch.partial_error_file_id} name={`${id}-errors.jsonl`} text={t('errors')} />
-      {hasEnded && batch.error_file_id !== null && counts.failed > 0 && (
-        <>
-          <Button kind={mustMend ? 'secondary' : 'primary'} icon="refresh" onClick={() => setAsked('retry')}>
-            {t('retry')}
-          </Button>
-          {mustMend && (
-            <SiteLink href="/jobs?tab=batches" class="button primary medium">
-              {t('uploadMended')}
-            </SiteLink>
-          )}
-        </>
-      )}
+      {hasEnded &&
+        canRetry(batch) &&
+        (mustMend ? (
+          <SiteLink href="/jobs?tab=batches" class="button primary medium">
+            {t('uploadMended')}
+          </SiteLink>
+        ) : (
+          <RetryBatch batch={batch} isInVain={false} />
+        ))}
       {!hasEnded && batch.status !== 'cancelling' && (
-        <Button onClick={() => setAsked('cancel')}>{t('cancel')}</Button>
+        <Button onClick={() => setIsAsking(true)}>{t('cancel')}</Button>
       )}
       <Ask
         title={t('cancelTitle')}
         action={t('cancel')}
         kind="danger"
-        isOpen={asked === 'cancel'}
-        onClose={close}
+        isOpen={isAsking}
+        onClose={() => setIsAsking(false)}
         run={cancel}
       >
         <p>{t('cancelRunning')}</p>
         <p>{t('cancelOthers', { count: remaining })}</p>
       </Ask>
-      <Ask
-        title={t('retryTitle')}
-        action={t('retry')}
-        kind="primary"
-        isOpen={asked === 'retry'}
-        onClose={close}
-        run={retry}
-      >
-        {mustMend && <p>{t('retryInVain')}</p>}
-        <p>{t('retryText', { count: counts.failed })}</p>
-        <p>{t('retryOnce')}</p>
-      </Ask>
     </div>
   );
 }
-
-const refreshLists = (): Promise<unknown> =>
-  Promise.all([queryClient.invalidateQueries({ queryKey: ['batches'] }), refreshAccounts()]);
 
 function Download({
   fileId,

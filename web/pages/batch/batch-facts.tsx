@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { useMessages } from '../../lib/language.tsx';
 import { Card } from '../../ui/card.tsx';
 import { CopyButton } from '../../ui/copy.tsx';
@@ -9,18 +10,19 @@ import type en from './messages.en.ts';
 /** What else is known of a batch. */
 export function BatchFacts({ batch }: { readonly batch: Batch }) {
   const t = useMessages<typeof en>();
-  const fileName = useFileNames().get(batch.input_file_id);
-  const hasEnded = hasBatchEnded(batch);
+  const names = useFileNames();
+  // Nothing moves when the batch ends while somebody looks.
+  const [hadEnded] = useState(() => hasBatchEnded(batch));
   const times = [
     ['created', batch.created_at],
     ['started', batch.in_progress_at],
     ['ended', findBatchEnd(batch)],
-    ...(hasEnded ? [] : [['expires', batch.expires_at] as const]),
+    ...(hadEnded ? [] : [['expires', hasBatchEnded(batch) ? null : batch.expires_at] as const]),
   ] as const;
   return (
     <Card title={t('details')}>
       <dl class="facts">
-        {fileName !== undefined && <Fact name={t('file')}>{fileName}</Fact>}
+        <Fact name={t('file')}>{names === null ? '…' : (names.get(batch.input_file_id) ?? '–')}</Fact>
         <Fact name={t('id')}>
           <code class="work-id">{batch.id}</code> <CopyButton text={batch.id} label={t('copyId')} />
         </Fact>

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/preact-query';
+import { useState } from 'preact/hooks';
 import { api, call } from '../../lib/api.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
@@ -11,6 +12,8 @@ import type en from './messages.en.ts';
 export function BatchStats({ batch }: { readonly batch: Batch }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
+  // Nothing moves when the batch ends while somebody looks.
+  const [hadEnded] = useState(() => hasBatchEnded(batch));
   const { cost, reserved, max_cost: maxCost, usage } = batch;
   return (
     <div class="stats">
@@ -23,7 +26,7 @@ export function BatchStats({ batch }: { readonly batch: Batch }) {
       <Stat label={t('estimate')} note={t('estimateNote')}>
         <BatchEstimate batch={batch} />
       </Stat>
-      {!hasBatchEnded(batch) && (
+      {!hadEnded && (
         <Stat label={t('reserved')} note={t('reservedNote')}>
           <Money value={reserved} />
         </Stat>

@@ -5,16 +5,22 @@ import { Reason } from '../../ui/reason.tsx';
 import { Table } from '../../ui/table.tsx';
 import type { Batch } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
+import { useMustMendFirst } from './mend-first.ts';
+import { canRetry, RetryBatch } from './retry-batch.tsx';
 import { findReason, maxShownErrors, useFirstLines, type ResultLine } from './read-lines.ts';
 
 /** Lines that failed, with their reasons. There may be many thousands: the first ones stand for the others. */
 export function FailedLines({ batch }: { readonly batch: Batch }) {
   const t = useMessages<typeof en>();
   const { failed } = batch.request_counts;
+  const mustMend = useMustMendFirst(batch);
   const query = useFirstLines(batch, batch.partial_error_file_id, failed, maxShownErrors);
   if (failed === 0 || batch.partial_error_file_id === null) return null;
   return (
-    <Card title={t('failedLines', { count: failed })}>
+    <Card
+      title={t('failedLines', { count: failed })}
+      actions={mustMend && canRetry(batch) && <RetryBatch batch={batch} isInVain />}
+    >
       <QueryView query={query} loading={<Skeleton lines={4} height="2rem" />}>
         {(lines) => (
           <>

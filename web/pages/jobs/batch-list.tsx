@@ -35,7 +35,10 @@ export function BatchList() {
       state.data?.data.every(hasBatchEnded) === false ? busyPollMs : idlePollMs,
   });
   return (
-    <QueryView query={query} loading={<Skeleton lines={6} height="3.5rem" />}>
+    <QueryView
+      query={names === null ? { ...query, data: undefined } : query}
+      loading={<Skeleton lines={6} height="3.5rem" />}
+    >
       {({ data, has_more: hasMore, last_id: lastId }) =>
         data.length === 0 ? (
           <EmptyState title={t('noBatchesTitle')}>{t('noBatchesText')}</EmptyState>
@@ -43,7 +46,7 @@ export function BatchList() {
           <div class="jobs-list">
             <ul class="jobs-rows card" aria-label={t('batches')}>
               {data.map((batch) => (
-                <BatchRow key={batch.id} batch={batch} fileName={names.get(batch.input_file_id) ?? null} />
+                <BatchRow key={batch.id} batch={batch} fileName={names?.get(batch.input_file_id) ?? null} />
               ))}
             </ul>
             <div class="jobs-older">

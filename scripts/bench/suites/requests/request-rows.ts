@@ -69,6 +69,7 @@ export class RequestRows {
       billedMs: 1_700,
       priceVersion: '0123456789ab',
       user: null,
+      upstream: success ? 'vendor' : 'other-vendor',
       calls: success
         ? [['vendor', 1_700]]
         : [

@@ -4,15 +4,15 @@ import { api, call } from '../../../lib/api.ts';
 /** Names of older files are not looked up. */
 const maxFiles = 200;
 
-/** Returns the names of the newest input files by their ids: those of others, and until they are known, are missing. */
-export function useFileNames(): ReadonlyMap<string, string> {
-  const { data } = useQuery({
+/** Returns the names of the newest input files by their ids; null until they are known. */
+export function useFileNames(): ReadonlyMap<string, string> | null {
+  const { data, isError } = useQuery({
     queryKey: ['file-names'],
     queryFn: ({ signal }) =>
       call(api.GET('/v1/files', { params: { query: { purpose: 'batch', limit: maxFiles } }, signal })),
     select: readNames,
   });
-  return data ?? none;
+  return data ?? (isError ? none : null);
 }
 
 const none: ReadonlyMap<string, string> = new Map();

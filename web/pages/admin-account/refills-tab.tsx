@@ -1,0 +1,74 @@
+import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { Money, Time } from '../../ui/money.tsx';
+import { EmptyState } from '../../ui/states.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import type en from './messages.en.ts';
+
+type Refill = Schema<'AdminRefill'>;
+
+/** Credits of operators, redeemed codes and the sign-up, newest first. */
+export function RefillsTab({ accountId }: { readonly accountId: string }) {
+  const t = useMessages<typeof en>();
+  const columns = useColumns();
+  const list = useCursorList(['account-refills', accountId], (after, signal) =>
+    call(
+      adminApi.GET('/v1/admin/accounts/{account_id}/refills', {
+        params: {
+          path: { account_id: accountId },
+          query: { limit: 20, ...(after === null ? {} : { after }) },
+        },
+        signal,
+      }),
+    ),
+  );
+  return (
+    <CursorListView list={list} empty={<EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>}>
+      {(rows) => <Table caption={t('tab_refills')} columns={columns} rows={rows} keyOf={({ id }) => id} />}
+    </CursorListView>
+  );
+}
+
+function useColumns(): readonly Column<Refill>[] {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  return [
+    { name: t('time'), isHeader: true, render: (refill) => <TimeAndMore refill={refill} /> },
+    { name: t('amountAdded'), isNumber: true, render: ({ amount }) => <Money value={amount} /> },
+    {
+      name: t('freeRequests'),
+      isNumber: true,
+      isMinor: true,
+      render: ({ free_requests: count }) => format.number(count),
+    },
+    { name: t('source'), isMinor: true, render: (refill) => <Source refill={refill} /> },
+    { name: t('note'), isMinor: true, render: ({ note }) => note ?? <span class="soft">–</span> },
+  ];
+}
+
+/** On a phone, also what has columns of its own elsewhere. */
+function TimeAndMore({ refill }: { readonly refill: Refill }) {
+  const t = useMessages<typeof en>();
+  const { created_at: at, note, free_requests: count } = refill;
+  return (
+    <span class="admin-account-state">
+      <Time value={at} />
+      <span class="admin-account-beside">
+        <Source refill={refill} />
+        {count !== 0 && <div>{t('freeOf', { count })}</div>}
+        {note}
+      </span>
+    </span>
+  );
+}
+
+function Source({ refill: { source, code } }: { readonly refill: Refill }) {
+  const t = useMessages<typeof en>();
+  return (
+    <>
+      {t(`source_${source}`)} {code !== null && <code>{code}</code>}
+    </>
+  );
+}
