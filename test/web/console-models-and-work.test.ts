@@ -227,6 +227,14 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   t.is(body.status, 'cancelled');
   t.true(body.lines_succeeded >= 3 && body.lines_succeeded < 30, String(body.lines_succeeded));
   await dialog.getByText('30 of 30 lines').waitFor();
+
+  await dialog.getByRole('button', { name: 'Retry failed lines…' }).click();
+  const retry = page.getByRole('dialog', { name: 'Retry the failed lines' });
+  await retry.getByText(`${30 - body.lines_succeeded} failed lines become a new batch`).waitFor();
+  await takeScreenshots(web, 'console-batch-retry');
+  await retry.getByRole('button', { name: 'Create the batch' }).click();
+  await page.waitForURL((url) => url.searchParams.get('batch') !== id);
+  await dialog.getByText('Completed', { exact: true }).first().waitFor();
 });
 
 withBrowser('a token that may only read is offered nothing else, on a phone and in Russian', async (t) => {

@@ -1,3 +1,4 @@
+import { consoleQueries } from '../../admin/api.ts';
 import { RefreshButton } from '../../admin/refresh-button.tsx';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
@@ -22,6 +23,11 @@ export default function AdminWorkPage() {
   const opened: TabName = job !== null ? 'jobs' : batch !== null ? 'batches' : 'queues';
   const tab = tabs.find((name) => name === filters.get('tab')) ?? opened;
   const content = { queues: <QueueList />, jobs: <JobList />, batches: <BatchList /> };
+  const close = (kind: 'job' | 'batch'): void => {
+    change({ [kind]: null, tab });
+    // The dialog has followed it, and the list below has not.
+    consoleQueries.invalidateQueries({ queryKey: [tab] }).catch(() => undefined);
+  };
   return (
     <div class="page admin-work">
       <div class="page-head">
@@ -39,13 +45,9 @@ export default function AdminWorkPage() {
         onChange={(value) => change({ tab: value === 'queues' ? null : value, status: null })}
         list={tabs.map((value) => ({ value, label: t(value), content: content[value] }))}
       />
-      {job !== null && <JobDialog id={job} onClose={() => change({ job: null, tab })} />}
+      {job !== null && <JobDialog id={job} onClose={() => close('job')} />}
       {batch !== null && (
-        <BatchDialog
-          id={batch}
-          onOpen={(id) => change({ batch: id, tab })}
-          onClose={() => change({ batch: null, tab })}
-        />
+        <BatchDialog id={batch} onOpen={(id) => change({ batch: id, tab })} onClose={() => close('batch')} />
       )}
     </div>
   );
