@@ -15,14 +15,21 @@ const safeMethods: readonly string[] = ['GET', 'HEAD'];
 /** Sends a request with the session of the console, such as for a file. @throws ApiError without a response */
 export async function sendAdminRequest(request: Request): Promise<Response> {
   const isSafe = safeMethods.includes(request.method);
-  if (!isSafe) request.headers.set('x-csrf-token', readConsoleSession().session?.csrf_token ?? '');
+  if (!isSafe) addCsrfToken(request);
   const repeated = request.clone();
   const response = await fetchOrThrow(request);
   if (response.status === 401) noteEnded();
   // Another tab has started another session.
   if (isSafe || !(await isCsrfFailure(response)) || !(await reloadSession())) return response;
-  repeated.headers.set('x-csrf-token', readConsoleSession().session?.csrf_token ?? '');
+  addCsrfToken(repeated);
   return await fetchOrThrow(repeated);
+}
+
+/** That of a dry run allows nothing else, so that a process which does not know dry runs rejects it. */
+function addCsrfToken({ url, headers }: Request): void {
+  const token = readConsoleSession().session?.csrf_token ?? '';
+  const isDryRun = new URL(url).searchParams.get('dry_run') === 'true';
+  headers.set('x-csrf-token', isDryRun ? `${token}.dry-run` : token);
 }
 
 async function isCsrfFailure(response: Response): Promise<boolean> {

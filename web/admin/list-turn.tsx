@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useLayoutEffect } from 'preact/hooks';
 import { Button } from '../ui/button.tsx';
 import type { CursorList } from './cursor-list.tsx';
 import { useConsole } from './texts.ts';
@@ -22,7 +22,8 @@ export function ListTurn({
   useEffect(() => {
     if (isLast && hasMore && !isFetchingMore) fetchMore();
   }, [isLast, hasMore]);
-  useEffect(() => {
+  // At once, so that keys pressed one after the other each turn from what the one before led to.
+  useLayoutEffect(() => {
     const turn = (event: KeyboardEvent): void => {
       const target = { ArrowLeft: before, ArrowRight: after }[event.key];
       const isOther = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
