@@ -109,7 +109,12 @@ export const listRefillCodes = defineOperation({
       }),
     ),
     batch: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: 'Only those that this call created.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        format: 'without-secret',
+        description: 'Only those that this call created.',
+      }),
     ),
     ...pageQuery,
   }),

@@ -218,6 +218,7 @@ export const listAuditEvents = defineOperation({
       Type.String({
         minLength: 1,
         maxLength: 200,
+        format: 'without-secret',
         description:
           'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`.',
       }),

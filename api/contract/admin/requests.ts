@@ -54,7 +54,12 @@ const request: AdminRequest = {
 
 const filter = {
   account: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 100, description: 'Only of the account with this id.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      format: 'without-secret',
+      description: 'Only of the account with this id.',
+    }),
   ),
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Only of this model.' })),
 };

@@ -131,6 +131,7 @@ const ownerQuery = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 100,
+      format: 'without-secret',
       description:
         'The id of its account, which is otherwise looked up. Needed for one that was created before the gateway noted accounts.',
     }),
@@ -156,6 +157,7 @@ export const listAdminJobs = defineOperation({
       Type.String({
         minLength: 1,
         maxLength: 100,
+        format: 'without-secret',
         description: 'Only of the account with this id. Without it, `status` is required.',
       }),
     ),
@@ -285,7 +287,12 @@ export const listAdminBatches = defineOperation({
   adminScope: 'read',
   query: Type.Object({
     account: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: 'Only of this account.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        format: 'without-secret',
+        description: 'Only of this account.',
+      }),
     ),
     status: Type.Optional(StringEnum(batchStatuses)),
     ...pageQuery,

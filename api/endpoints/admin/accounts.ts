@@ -15,7 +15,7 @@ import { describeRefill, listRefills } from '../../../shared/admin/refills.ts';
 import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
 import { notLinked, unlinkUser } from '../../../shared/admin/users.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
-import { maskSecrets } from '../../http/responses/mask-secrets.ts';
+import { maskSecrets } from '../../../shared/contract/mask-secrets.ts';
 import { parseRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import type { AdminAccountPath, UpdateAccountRequest } from '../../contract/admin/accounts.ts';
 import { operations } from '../../contract/operations.ts';
