@@ -70,7 +70,7 @@ export const createRefillCodes = defineOperation({
   summary: 'Create refill codes',
   description:
     'With an `Idempotency-Key`, which is kept for ever and is the same for all tokens, a repeated call with the same body creates ' +
-    'no others; another body is a 409. For a day it returns the same codes. Later, or if secrets are not stored ' +
+    'no others; another body is a 409, as is any once the batch is revoked. For a day it returns the same codes. Later, or if secrets are not stored ' +
     '(`REVEAL=off`), `codes` is `null`: revoke those of the `ids` that you do not know, and create others with another key.',
   method: 'post',
   path: '/admin/codes',
