@@ -237,6 +237,27 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   await dialog.getByText('Completed', { exact: true }).first().waitFor();
 });
 
+withBrowser('going back from a job leaves the dialog that would cancel it', async (t) => {
+  const account = await stack.createAccount();
+  const held = vendor.hold('gpt-held');
+  const create = () => createJob(stack, account, '/v1/chat/completions', bodyFor('held'));
+  const [first, second] = [await create(), await create()];
+  const { page } = await openConsole(t, `/admin/work?job=${first.id}`);
+  await page.locator('.admin-work-id', { hasText: first.id }).waitFor();
+  await page.keyboard.press('/');
+  await page.getByRole('searchbox').last().fill(second.id);
+  await page.keyboard.press('Enter');
+  await page.locator('.admin-work-id', { hasText: second.id }).waitFor();
+  await page.locator('.admin-work-head').getByRole('button', { name: 'Cancel…' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Cancel the job' });
+  await confirm.getByText('A worker has run it').waitFor();
+  await page.goBack();
+  await page.locator('.admin-work-id', { hasText: first.id }).waitFor();
+  await confirm.waitFor({ state: 'detached' });
+  for (const { id } of [first, second]) t.false((await readJob(stack, account, id)).cancel_requested);
+  held.end();
+});
+
 withBrowser('a token that may only read is offered nothing else, on a phone and in Russian', async (t) => {
   const token = await createToken(stack, 'reader', 'read');
   const web = await useWebPage(t, browser, stack, { size: 'phone', theme: 'dark', language: 'ru' });

@@ -31,7 +31,7 @@ export function BatchDialog({
   return (
     <Dialog title={t('batch')} isOpen onClose={onClose} size="large">
       <QueryView query={useBatch(id)} loading={<Skeleton lines={8} height="2rem" />}>
-        {(batch) => <BatchDetails batch={batch} onOpen={onOpen} />}
+        {(batch) => <BatchDetails key={batch.id} batch={batch} onOpen={onOpen} />}
       </QueryView>
     </Dialog>
   );

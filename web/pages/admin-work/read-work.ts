@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/preact-query';
+import { useQuery } from '@tanstack/preact-query';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import type { CountedBatch } from '../jobs/shared/work.ts';
 import { hasBatchEnded, hasJobEnded } from '../jobs/shared/work.ts';
@@ -34,7 +34,6 @@ export const useJob = (id: string) =>
     queryFn: ({ signal }) =>
       call(adminApi.GET('/v1/admin/jobs/{job_id}', { params: { path: { job_id: id } }, signal })),
     refetchInterval: ({ state: { data } }) => (data !== undefined && !hasJobEnded(data) ? followMs : false),
-    placeholderData: keepPreviousData,
   });
 
 export const useBatch = (id: string) =>
