@@ -7,6 +7,7 @@ import { readCandidates, RouteStateStore } from '../routing/route-state-store.ts
 import { CacheUseStore } from '../work/cache-use-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { describeStop } from './describe-stop.ts';
+import { writeOperatorReason } from './operator-reasons.ts';
 
 type Catalog = Pick<CatalogStore, 'current' | 'isActive' | 'isDisabled' | 'isDrained' | 'refreshDisabled'>;
 
@@ -42,13 +43,13 @@ function explain(
   stopReasons: readonly string[],
 ): string | null {
   const reasons: string[] = [];
-  if (catalog.isDisabled(model)) reasons.push(`disabled by an operator: model enable ${model.id}`);
+  if (catalog.isDisabled(model)) reasons.push(writeOperatorReason('modelDisabled', { model: model.id }));
   if (model.routes.length === 0)
     reasons.push(
       ...(catalog.current.upstreamProblems.get(model.id) ?? []).map((problem) => `${problem} ${place}`),
     );
   else if (model.routes.every((route) => catalog.isDrained(model, route)))
-    reasons.push('all of its routes are drained: upstream undrain');
+    reasons.push(writeOperatorReason('allRoutesDrained'));
   // The caller passes these only if no candidate can be called.
   reasons.push(...stopReasons);
   return reasons.length === 0 ? null : reasons.join('; ');

@@ -9,6 +9,7 @@ import { readDemand } from '../work/demand/read-demand.ts';
 import { readCandidates, RouteStateStore, type CandidateState } from '../routing/route-state-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { describePartialStop, describeStop } from './describe-stop.ts';
+import { writeOperatorReason } from './operator-reasons.ts';
 
 type Catalog = Pick<CatalogStore, 'current' | 'find' | 'isDisabled' | 'isDrained' | 'refreshDisabled'>;
 
@@ -74,11 +75,11 @@ function describeCandidate(
   const variable = apiKey?.startsWith(unsetKey) === true ? apiKey.slice(unsetKey.length) : null;
   const isDrained = catalog.isDrained(model, route);
   const disabled = catalog.isDisabled(model)
-    ? `the model is disabled by an operator: model enable ${model.id}`
+    ? writeOperatorReason('modelOfRouteDisabled', { model: model.id })
     : isDrained
-      ? `it is drained by an operator: upstream undrain ${upstream.name}`
+      ? writeOperatorReason('routeDrained', { upstream: upstream.name })
       : null;
-  const missing = variable === null ? null : `${variable} is not set in this shell`;
+  const missing = variable === null ? null : writeOperatorReason('unsetInShell', { variable });
   return {
     model: model.id,
     upstream: upstream.name,

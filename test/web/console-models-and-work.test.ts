@@ -1,9 +1,9 @@
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { callAdmin, createToken, testAdminToken } from '../support/admin-api.ts';
+import { callAdmin, createToken, testAdminToken, type ListedPage } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
-import { createJob, readJob } from '../support/jobs.ts';
+import { createJob, readJob, waitForJob } from '../support/jobs.ts';
 import { allQueues, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -84,6 +84,7 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   // Escape closes the upper dialog alone, and the focus goes back.
   await page.keyboard.press('Escape');
   await confirm.waitFor({ state: 'detached' });
+  await dialog.getByRole('button', { name: 'Disable…' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Enter');
   await confirm.getByRole('button', { name: 'Disable the model' }).click();
   await dialog.getByText('An operator has disabled it').waitFor();
@@ -186,6 +187,51 @@ withBrowser('a queue is drained once its name was typed, and says before what th
   await page.getByRole('dialog', { name: 'Job' }).getByText('job_cancelled').first().waitFor();
   await takeScreenshots(web, 'console-job');
   await stack.startWorker(allQueues);
+});
+
+withBrowser('the failed jobs of a queue are retried after their numbers were shown', async (t) => {
+  vendor.setFaults({ status: 400 });
+  t.teardown(() => vendor.setFaults({}));
+  const [first, second] = [await stack.createAccount(), await stack.createAccount()];
+  const failed = await Promise.all(
+    [first, second].map(async (account) => {
+      const { id } = await createJob(stack, account, '/v1/chat/completions', bodyFor('both'));
+      t.is((await waitForJob(stack, account, id)).status, 'failed');
+      return id;
+    }),
+  );
+  vendor.setFaults({});
+  const web = await openConsole(t, '/admin/work');
+  const { page } = web;
+  await page.getByRole('link', { name: '2 jobs failed in 24 h' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Failed jobs of the queue chat' });
+  await dialog.getByText('upstream_rejected').nth(1).waitFor();
+  await takeScreenshots(web, 'console-failed-jobs');
+  await dialog
+    .getByRole('link', { name: /^\w{8}…/ })
+    .first()
+    .click();
+  await page.getByRole('dialog', { name: 'Job' }).getByText('Everything that is known').waitFor();
+  await page.keyboard.press('Escape');
+  await callAdmin(stack.url, testAdminToken, 'POST', `/accounts/${second.id}/ban`, { reason: 'test' });
+  await dialog.getByRole('button', { name: 'Retry all…' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Retry the failed jobs of chat' });
+  await confirm.getByText('Creates 1 new job of 1 account').waitFor();
+  await confirm.getByText('1 job: its account is banned').waitFor();
+  await takeScreenshots(web, 'console-retry-jobs');
+  await confirm.getByRole('button', { name: 'Create the jobs' }).click();
+  await page.getByText('1 job retried; 1 job not').waitFor();
+  await dialog.getByText('1 shown').waitFor();
+  const { body } = await callAdmin<ListedPage<{ id: string }>>(
+    stack.url,
+    testAdminToken,
+    'GET',
+    '/queues/chat/failed',
+  );
+  t.deepEqual(
+    body.data.map(({ id }) => id),
+    [failed[1]],
+  );
 });
 
 withBrowser('a batch that runs is followed, and cancelled with what it has done', async (t) => {

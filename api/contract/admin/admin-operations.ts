@@ -42,8 +42,10 @@ import {
   getAdminJob,
   listAdminBatches,
   listAdminJobs,
+  listFailedJobsOfQueue,
   listQueues,
   retryAdminBatch,
+  retryQueue,
 } from './work.ts';
 
 /** Every operation of the admin API that needs a token. */
@@ -76,6 +78,8 @@ export const adminOperations = {
   undrainUpstream,
   listQueues,
   drainQueue,
+  listFailedJobsOfQueue,
+  retryQueue,
   listAdminJobs,
   getAdminJob,
   cancelAdminJob,

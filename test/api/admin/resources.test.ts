@@ -10,7 +10,7 @@ import {
   type ListedPage,
 } from '../../support/admin-api.ts';
 import { callApi } from '../../support/call-api.ts';
-import { createJob, readJob } from '../../support/jobs.ts';
+import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
 import {
   ScriptedRefusal,
   startScriptedVendor,
@@ -285,6 +285,47 @@ test('queues are shown, and draining one says how many it cancelled', async (t) 
   t.is((await on('POST', '/queues/nonsense/drain')).status, 422);
   const { body: log } = await on<ListedPage<Row>>('GET', '/audit?resource=queue:chat');
   t.like(log.data[0], { action: 'queue.drain', outcome: 'done', after: { jobs: 1, requests: 0 } });
+});
+
+test.serial('failed jobs of a queue are listed by pages, and retried once after a dry run', async (t) => {
+  const account = await stack.createAccount();
+  refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
+  t.teardown(() => (refusal = null));
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { id } = await createJob(stack, account, '/v1/chat/completions', { ...body, model: 'single' });
+    t.is((await waitForJob(stack, account, id)).status, 'failed');
+    ids.unshift(id);
+  }
+  refusal = null;
+  const list = () => readAllPages<Row>(stack.url, testAdminToken, '/queues/chat/failed', 2);
+  const failed = await list();
+  t.deepEqual(
+    failed.map(({ id }) => id),
+    ids,
+  );
+  t.like(failed[0], { account: account.id, status: 'failed', error_code: 'upstream_rejected' });
+  t.deepEqual((await call('GET', '/queues/image/failed')).body, { data: [], has_more: false, last_id: null });
+  t.is((await call('GET', '/queues/chat/failed?after=nonsense')).status, 422);
+  const effects = { failed: 3, jobs: 3, accounts: 1, refused: [] };
+  t.like((await call('POST', '/queues/chat/retry?dry_run=true')).body, { dry_run: true, effects });
+  t.like(await readAdmin(stack.env, 'queue', 'retry', 'chat', '--dry-run'), { dry_run: true, effects });
+  t.is((await list()).length, 3);
+  t.like((await call('POST', '/queues/chat/retry')).body, {
+    queue: 'chat',
+    retried: 3,
+    refused: [],
+    has_more: false,
+  });
+  t.deepEqual(await list(), []);
+  t.like((await call('POST', '/queues/chat/retry')).body, { retried: 0, last_id: null });
+  const { body: log } = await call<ListedPage<Row>>('GET', '/audit?resource=queue:chat');
+  t.like(log.data[1], { action: 'queue.retry', outcome: 'done', after: { retried: 3 } });
+  const jobs = await waitFor('the new jobs to end', async () => {
+    const rows = await readAllPages<Row>(stack.url, testAdminToken, `/jobs?account=${account.id}`, 100);
+    return rows.every(({ status }) => status === 'succeeded' || status === 'failed') && rows;
+  });
+  t.is(jobs.filter(({ status }) => status === 'succeeded').length, 3);
 });
 
 test('jobs are listed by account on pages, shown with or without their account, and cancelled', async (t) => {
