@@ -24,10 +24,11 @@ const catalogOf = (url: string): string => `
 upstreams:
   first: { kind: openai, baseUrl: '${url}/v1', apiKeys: [sk-first-0123456789, sk-other-0123456789], maxConcurrency: 8 }
   second: { kind: openai, baseUrl: '${url}/v1', apiKeys: [sk-second-0123456789], maxConcurrency: 8 }
+  absent: { kind: openai, baseUrl: 'https://vendor.example/v1', apiKeys: [env:KEY_THAT_IS_NOT_SET] }
 models:
 ${chatModel('both', '{ upstream: first, model: gpt-first }, { upstream: second, model: gpt-second }')}
 ${chatModel('sales/single', '{ upstream: first, model: gpt-first, cost: { prompt: 3, completion: 5 } }')}
-${chatModel('held', '{ upstream: second, model: gpt-held }')}
+${chatModel('held', '{ upstream: second, model: gpt-held }, { upstream: absent, model: gpt-absent }')}
   - { id: painter, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: second, model: img }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: second, model: emb }] }
 `;
@@ -77,6 +78,9 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   t.is(new URL(page.url()).search, '?q=single');
   await page.getByRole('link', { name: 'sales/single' }).click();
   const dialog = page.getByRole('dialog', { name: 'sales/single', exact: true });
+  const prices = dialog.getByRole('row', { name: /first gpt-first/ });
+  t.regex((await prices.textContent()) ?? '', /₽3.*₽7.*57\.1%/);
+  t.is(await dialog.getByRole('button', { name: 'Enable', exact: true }).count(), 0);
   await dialog.getByRole('button', { name: 'Disable…' }).click();
   const confirm = page.getByRole('dialog', { name: 'Disable sales/single' });
   await confirm.getByText('In the last hour it got 1 request.').waitFor();
@@ -90,6 +94,7 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   await dialog.getByText('An operator has disabled it').waitFor();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
   await takeScreenshots(web, 'console-model-disabled');
+  t.is(await dialog.getByRole('button', { name: 'Disable…' }).count(), 0);
   await dialog.getByRole('button', { name: 'Enable' }).click();
   await dialog.getByRole('button', { name: 'Disable…' }).waitFor();
   t.is(await chat(account, 'sales/single'), 'ok');
@@ -128,6 +133,10 @@ withBrowser('a route is drained, its upstream too, and both are undrained', asyn
   await second.getByText('Drained', { exact: true }).waitFor();
   await takeScreenshots(web, 'console-upstreams');
   t.is(await chat(account, 'held'), 'model_disabled');
+  const absent = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: /absent/ }) });
+  await absent.getByText('KEY_THAT_IS_NOT_SET is not set in the api process').waitFor();
+  t.regex((await absent.textContent()) ?? '', /No usable key.*openai vendor\.example/);
+  t.is(await absent.getByRole('button').count(), 0);
   await second.getByRole('button', { name: 'Undrain' }).click();
   await second.getByText('In service').waitFor();
 });
@@ -292,7 +301,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
   for (const [path, text, name] of [
     ['/admin/models', 'sales/single', 'models'],
     ['/admin/models?model=both', 'слотов апстрима', 'model'],
-    ['/admin/models?tab=upstreams', 'В работе', 'upstreams'],
+    ['/admin/models?tab=upstreams', 'не задана в процессе api', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
     ['/admin/work?tab=batches&status=cancelled', '30 из 30 строк', 'batches'],
     ['/admin/work?tab=jobs&status=cancelled', 'job_cancelled', 'jobs'],

@@ -30,9 +30,11 @@ const catalogOf = (url: string): string => `
 upstreams:
   first: { kind: openai, baseUrl: '${url}/first', apiKeys: [sk-vendor-key-0123456789] }
   second: { kind: openai, baseUrl: '${url}/second', apiKeys: [sk-vendor-key-9876543210] }
+  keyless: { kind: anthropic, baseUrl: 'https://vendor.example/path?token=secret', apiKeys: [env:KEY_THAT_IS_NOT_SET] }
 models:
 ${chatModel('both', '{ upstream: first, model: a }, { upstream: second, model: b }')}
 ${chatModel('single', '{ upstream: first, model: a }')}
+${chatModel('priced', '{ upstream: first, model: a, weight: 3, cost: { prompt: 3, completion: 5 } }, { upstream: keyless, model: c }')}
 ${chatModel('org/switched', '{ upstream: first, model: a }')}
 `;
 
@@ -162,16 +164,16 @@ test.serial('a model is disabled and enabled again, also one whose id has a slas
   const listed = await call<ListedPage<Row>>('GET', '/models');
   t.deepEqual(
     listed.body.data.map((row) => row['id']),
-    ['both', 'single', 'org/switched'],
+    ['both', 'single', 'priced', 'org/switched'],
   );
   t.like(await call('PATCH', '/models/org/switched', { active: false }), {
     status: 200,
-    body: { active: false },
+    body: { active: false, disabled: true },
   });
   t.is((await chat(account, 'org/switched')).status, 422);
   t.like(await call('PATCH', '/models/org%2Fswitched', { active: true }), {
     status: 200,
-    body: { active: true },
+    body: { active: true, disabled: false },
   });
   t.is((await chat(account, 'org/switched')).status, 200);
   t.is(codeOf(await call('PATCH', '/models/none', { active: true })), 'model_not_found');
@@ -269,6 +271,36 @@ test.serial('a reset ends the cooldown of a key, so that it is called at once', 
   t.true(reset.body.data.every((row) => row['not_called'] === null));
   t.is((await chat(account, 'single')).status, 200);
   t.is((await call('POST', '/upstreams/none/reset', {})).status, 404);
+});
+
+test.serial('routes have their weights and vendor prices, and those without a key the reason', async (t) => {
+  const rows = await readAllPages<Row>(stack.url, testAdminToken, '/upstreams', 3);
+  const [first, keyless] = rows.filter(({ model }) => model === 'priced');
+  t.like(first, {
+    upstream_model: 'a',
+    kind: 'openai',
+    host: new URL(vendor.url).host,
+    weight: 3,
+    cost: { type: 'tokens', prompt: 3, completion: 5 },
+    usable: true,
+    upstream_drained: false,
+  });
+  t.like(keyless, {
+    upstream: 'keyless',
+    upstream_model: 'c',
+    kind: 'anthropic',
+    host: 'vendor.example',
+    weight: 1,
+    cost: null,
+    usable: false,
+    key: null,
+    not_called: 'KEY_THAT_IS_NOT_SET is not set in the api process',
+  });
+  t.false(JSON.stringify(rows).includes('secret'));
+  await call('POST', '/upstreams/first/drain', {});
+  const drained = await call<ListedPage<Row>>('GET', '/upstreams?upstream=first');
+  t.true(drained.body.data.every((row) => row['drained'] === true && row['upstream_drained'] === true));
+  await call('POST', '/upstreams/first/undrain', {});
 });
 
 test('queues are shown, and draining one says how many it cancelled', async (t) => {

@@ -14,9 +14,9 @@ import { QueueList } from './queue-list.tsx';
 import { queueNames } from './read-work.ts';
 
 const nothing = () => null;
-const JobDialog = lazy(() => import('./job-dialog.tsx').then((file) => file.JobDialog), nothing);
-const BatchDialog = lazy(() => import('./batch-dialog.tsx').then((file) => file.BatchDialog), nothing);
-const FailedJobs = lazy(() => import('./failed-jobs.tsx').then((file) => file.FailedJobs), nothing);
+const JobDialog = lazy(async () => (await import('./job-dialog.tsx')).JobDialog, nothing);
+const BatchDialog = lazy(async () => (await import('./batch-dialog.tsx')).BatchDialog, nothing);
+const FailedJobs = lazy(async () => (await import('./failed-jobs.tsx')).FailedJobs, nothing);
 
 const tabs = ['queues', 'jobs', 'batches'] as const;
 type TabName = (typeof tabs)[number];
