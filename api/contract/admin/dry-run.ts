@@ -119,6 +119,25 @@ export const dryRuns = {
       user_email: 'anna@example.com',
     },
   ),
+  rotateWebhookSecret: defineDryRun(
+    'DryRunOfWebhookSecret',
+    {
+      previous_until: OptionalMoment(
+        'Until when a secret that was replaced before still signs, which would end at once; null if none does.',
+      ),
+    },
+    { previous_until: null },
+  ),
+  unlinkAccount: defineDryRun(
+    'DryRunOfUnlinkedAccount',
+    {
+      user_id: Type.String(),
+      email: Nullable(Type.String({ description: 'Of the user, who is notified by mail.' })),
+      label: Type.String({ description: 'The name that the user gave the account.' }),
+      other_accounts: Count('Other accounts of the user, which stay linked.'),
+    },
+    { user_id: '6f1f6c1d2e3a', email: 'anna@example.com', label: 'Shop', other_accounts: 1 },
+  ),
   drainQueue: defineDryRun(
     'DryRunOfDrainedQueue',
     {
