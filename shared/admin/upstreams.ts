@@ -118,7 +118,10 @@ function describeRoute({ id }: CatalogModel, { upstream, model, weight, cost }: 
 }
 
 /** Vendors have neither days of use nor free requests. */
-const describeCost = ({ date_of_use: _, free_requests: __, ...prices }: Pricing): object => prices;
+const describeCost = (cost: Pricing): object =>
+  Object.fromEntries(
+    Object.entries(cost).filter(([name]) => name !== 'date_of_use' && name !== 'free_requests'),
+  );
 
 /**
  * Lists the routes whose upstreams have no usable keys, in rows like those of `describeRoutes`.
