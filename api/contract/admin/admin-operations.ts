@@ -1,13 +1,11 @@
+import { getWebhookSecret, rotateAccountKey, rotateWebhookSecret } from './account-secrets.ts';
 import {
   banAccount,
   createAccount,
   creditAccount,
   getAccount,
-  getWebhookSecret,
   listAccountRefills,
   listAccounts,
-  rotateAccountKey,
-  rotateWebhookSecret,
   unbanAccount,
   unlinkAccount,
   updateAccount,
