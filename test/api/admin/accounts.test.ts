@@ -371,7 +371,8 @@ test('a webhook secret is shown and replaced, which the log says without it, and
   const show = () => call<{ secret: string }>('GET', `/accounts/${id}/webhook-secret`);
   const rotate = <T>(query = '') => call<T>('POST', `/accounts/${id}/webhook-secret/rotate${query}`);
   const dryRun = async () =>
-    (await rotate<{ effects: { previous_until: string | null } }>('?dry_run=true')).body.effects.previous_until;
+    (await rotate<{ effects: { previous_until: string | null } }>('?dry_run=true')).body.effects
+      .previous_until;
   const first = await show();
   t.is(first.status, 200);
   t.is(first.headers.get('cache-control'), 'no-store');
