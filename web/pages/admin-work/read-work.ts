@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/preact-query';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { useCursorList } from '../../admin/cursor-list.tsx';
 import type { CountedBatch } from '../jobs/shared/work.ts';
 import { hasBatchEnded, hasJobEnded } from '../jobs/shared/work.ts';
 
@@ -26,6 +27,14 @@ export const useDemand = () =>
   useQuery({
     queryKey: ['demand'],
     queryFn: ({ signal }) => call(adminApi.GET('/v1/admin/demand', { signal })),
+  });
+
+export const useFailedJobs = (queue: QueueName) =>
+  useCursorList(['queues', 'failed', queue], (after, signal) => {
+    const query = { limit: 50, ...(after === null ? {} : { after }) };
+    return call(
+      adminApi.GET('/v1/admin/queues/{queue}/failed', { params: { path: { queue }, query }, signal }),
+    );
   });
 
 export const useJob = (id: string) =>
