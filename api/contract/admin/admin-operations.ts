@@ -1,3 +1,4 @@
+import { getWebhookSecret, rotateAccountKey, rotateWebhookSecret } from './account-secrets.ts';
 import {
   banAccount,
   createAccount,
@@ -5,7 +6,6 @@ import {
   getAccount,
   listAccountRefills,
   listAccounts,
-  rotateAccountKey,
   unbanAccount,
   unlinkAccount,
   updateAccount,
@@ -42,8 +42,10 @@ import {
   getAdminJob,
   listAdminBatches,
   listAdminJobs,
+  listFailedJobsOfQueue,
   listQueues,
   retryAdminBatch,
+  retryQueue,
 } from './work.ts';
 
 /** Every operation of the admin API that needs a token. */
@@ -62,6 +64,8 @@ export const adminOperations = {
   banAccount,
   unbanAccount,
   rotateAccountKey,
+  getWebhookSecret,
+  rotateWebhookSecret,
   unlinkAccount,
   createRefillCodes,
   listRefillCodes,
@@ -76,6 +80,8 @@ export const adminOperations = {
   undrainUpstream,
   listQueues,
   drainQueue,
+  listFailedJobsOfQueue,
+  retryQueue,
   listAdminJobs,
   getAdminJob,
   cancelAdminJob,

@@ -220,7 +220,8 @@ export const listAuditEvents = defineOperation({
         maxLength: 200,
         format: 'without-secret',
         description:
-          'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`.',
+          'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`. The changes of an account ' +
+          'include that it was unlinked from its user.',
       }),
     ),
     since: TimeBound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included.'),

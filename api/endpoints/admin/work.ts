@@ -10,6 +10,7 @@ import { describeBatch } from '../../../shared/admin/describe-batch.ts';
 import { cancelJob, findJobOwner, listJobs, showJob } from '../../../shared/admin/jobs.ts';
 import { readPlace, type ListPlace, type OwnedId } from '../../../shared/admin/list-place.ts';
 import { describeQueues, drainQueue as drainInStores } from '../../../shared/admin/queues.ts';
+import { dryRunRetryFailedJobs, retryFailedJobs } from '../../../shared/admin/retry-failed-jobs.ts';
 import { listBatches } from '../../../shared/admin/read-batches.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
@@ -34,6 +35,33 @@ export const drainQueue = defineAdminEndpoint(operations.drainQueue, (services) 
       dryRunDrainQueue(services, services.catalog, queue),
     );
   return await drainInStores(services, trailOf(services, context), queue);
+});
+
+export const listFailedJobsOfQueue = defineAdminEndpoint(
+  operations.listFailedJobsOfQueue,
+  (services) => async (context) => {
+    const filter = { accountId: null, status: 'failed', queue: context.state.path.queue } as const;
+    const request = placesOf(context.state.query, null);
+    return await readFromRedis(services, readerOf(context), 'list', async () =>
+      presentPage(await listJobs(services, filter, request), (job) => job),
+    );
+  },
+);
+
+/** Failed jobs that a call processes. */
+const maxRetriedAtOnce = 1_000;
+
+export const retryQueue = defineAdminEndpoint(operations.retryQueue, (services) => async (context) => {
+  const { queue } = context.state.path;
+  const { dry_run: isDryRun, after } = context.state.query;
+  const request = placesOf({ limit: maxRetriedAtOnce, after }, null);
+  if (isDryRun)
+    return await readFromRedis(services, readerOf(context), 'list', () =>
+      dryRunRetryFailedJobs(services, queue, request),
+    );
+  const page = await retryFailedJobs(services, trailOf(services, context), queue, request);
+  const { retried, refused, hasMore, lastId } = page;
+  return { queue, retried, refused, has_more: hasMore, last_id: lastId };
 });
 
 /** @param account its id, if the caller knows it */

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { SiteLink } from '../../frame/site-link.tsx';
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
@@ -15,6 +16,7 @@ import { ModelActions } from './model-actions.tsx';
 import { Prices } from './model-list.tsx';
 import { useHistories } from './read-catalog.ts';
 import { RouteCard } from './route-card.tsx';
+import { RoutePrices } from './route-prices.tsx';
 import type { ModelView } from './routes.ts';
 import { SpendToday } from './spend-today.tsx';
 import { StateBadge } from './state-badge.tsx';
@@ -61,6 +63,7 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
   const common = useCommon();
   const { model, state, routes } = view;
   const mayChange = useMay('all');
+  const say = useOperatorReasons();
   return (
     <div class="admin-models-details">
       <div class="admin-models-head">
@@ -78,10 +81,10 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
           ) : (
             <p>{t.nodes(`stateText_${state}`, { code: <code>model_disabled</code> })}</p>
           )}
-          {model.not_served !== null && <p class="small">{t('why', { reason: model.not_served })}</p>}
+          {model.not_served !== null && <p class="small">{t('why', { reason: say(model.not_served) })}</p>}
         </Notice>
       )}
-      {mayChange && <ModelActions view={view} />}
+      {mayChange && <ModelActions model={model} />}
       <section>
         <h3>{t('routes')}</h3>
         {routes.length === 0 && <p class="soft">{t('noRoutes')}</p>}
@@ -90,6 +93,7 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
             <RouteCard key={route.upstream} route={route} isDisabled={state === 'disabled'} />
           ))}
         </ul>
+        {routes.length > 0 && <RoutePrices model={model} routes={routes} />}
       </section>
       <section>
         <h3>

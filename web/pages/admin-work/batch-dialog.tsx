@@ -31,11 +31,20 @@ export function BatchDialog({
   return (
     <Dialog title={t('batch')} isOpen onClose={onClose} size="large">
       <QueryView query={useBatch(id)} loading={<Skeleton lines={8} height="2rem" />}>
-        {(batch) => <BatchDetails batch={batch} onOpen={onOpen} />}
+        {(batch) => <BatchDetails key={batch.id} batch={batch} onOpen={onOpen} />}
       </QueryView>
     </Dialog>
   );
 }
+
+/** Why a batch may have been stopped. */
+const stopReasons = [
+  'insufficient_balance',
+  'budget_exceeded',
+  'key_expired',
+  'batch_cancelled',
+  'batch_expired',
+] as const;
 
 function BatchDetails({
   batch,
@@ -48,6 +57,7 @@ function BatchDetails({
   const mayChange = useMay('all');
   const { id, stopped_because: reason, models, slices } = batch;
   const hasEnded = hasBatchEnded(batch);
+  const known = stopReasons.find((one) => one === reason);
   return (
     <div class="admin-work-details">
       <p class="admin-work-id">
@@ -64,6 +74,7 @@ function BatchDetails({
       {reason !== null && (
         <Notice tone="warning" title={t('stoppedBecause')}>
           <p>
+            {known === undefined ? null : <>{t(`stopped_${known}`)} </>}
             <code>{reason}</code>
           </p>
         </Notice>

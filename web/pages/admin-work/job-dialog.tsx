@@ -28,7 +28,7 @@ export function JobDialog({ id, onClose }: { readonly id: string; readonly onClo
   return (
     <Dialog title={t('job')} isOpen onClose={onClose} size="large">
       <QueryView query={useJob(id)} loading={<Skeleton lines={8} height="2rem" />}>
-        {(job) => <JobDetails job={job} />}
+        {(job) => <JobDetails key={job.id} job={job} />}
       </QueryView>
     </Dialog>
   );
