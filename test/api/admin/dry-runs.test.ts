@@ -42,6 +42,23 @@ test.before(async () => {
     signal: waiting.signal,
   }).catch(() => undefined);
 });
+// Before the stack is closed.
+test.after('no dry run is in the audit log, and a token that only reads may make none', async (t) => {
+  const { body: log } = await call<ListedPage<Row>>('GET', '/audit?limit=100');
+  const actions = new Set(log.data.map(({ action }) => action));
+  for (const action of [
+    'account.ban',
+    'account.rotate-key',
+    'queue.drain',
+    'model.disable',
+    'upstream.drain',
+  ])
+    t.false(actions.has(action));
+  for (const action of ['job.cancel', 'user.ban', 'token.revoke']) t.false(actions.has(action));
+  const token = await createToken(stack, 'reader', 'read');
+  t.is(codeOf(await call('POST', '/queues/chat/drain?dry_run=true', undefined, token)), 'forbidden');
+});
+
 test.after.always(async () => {
   waiting?.abort();
   await stack?.close();
@@ -169,20 +186,4 @@ test('users, tokens and codes say how many sessions end, and what codes are wort
   t.is(listed.body.data.length, 2);
   const { body: log } = await call<ListedPage<Row>>('GET', `/audit?resource=code:${made.batch}`);
   t.like(log.data[0], { action: 'code.revoke', outcome: 'done', before: worth, after: { codes: 2 } });
-});
-
-test.after('no dry run is in the audit log, and a token that only reads may make none', async (t) => {
-  const { body: log } = await call<ListedPage<Row>>('GET', '/audit?limit=100');
-  const actions = new Set(log.data.map(({ action }) => action));
-  for (const action of [
-    'account.ban',
-    'account.rotate-key',
-    'queue.drain',
-    'model.disable',
-    'upstream.drain',
-  ])
-    t.false(actions.has(action));
-  for (const action of ['job.cancel', 'user.ban', 'token.revoke']) t.false(actions.has(action));
-  const token = await createToken(stack, 'reader', 'read');
-  t.is(codeOf(await call('POST', '/queues/chat/drain?dry_run=true', undefined, token)), 'forbidden');
 });
