@@ -3,7 +3,16 @@ import { maxCodesOfBatch, refillCodeStates } from '../../../shared/contract/admi
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
+import {
+  Count,
+  IdInQuery,
+  maxAmount,
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  pageQuery,
+  Roubles,
+} from './fields.ts';
 
 const AdminCode = Type.Object(
   {
@@ -108,14 +117,7 @@ export const listRefillCodes = defineOperation({
         description: 'Only those with this status; `unused` are those that can still be redeemed.',
       }),
     ),
-    batch: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 100,
-        format: 'without-secret',
-        description: 'Only those that this call created.',
-      }),
-    ),
+    batch: Type.Optional(IdInQuery('Only those that this call created.')),
     ...pageQuery,
   }),
   response: PageOfAdmin(AdminCode),

@@ -65,7 +65,8 @@ test('the overview has traffic, queues, upstreams, processes and the ledger, wit
     const read = await readOverview(stack);
     // The hour and the day are read one after the other.
     const counts = [read.traffic?.hour, read.traffic?.day].map((period) => period?.all.requests);
-    return counts.every((count) => count === 3) && read.upstreams?.[1]?.drained_models.length === 1 && read;
+    const isAtRest = read.queues?.chat.running === 0 && read.upstreams?.[1]?.drained_models.length === 1;
+    return counts.every((count) => count === 3) && isAtRest && read;
   });
   t.deepEqual(overview.unavailable, []);
   const { hour, day, hours } = overview.traffic!;
