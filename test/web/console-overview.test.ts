@@ -10,7 +10,7 @@ import {
   unstreamedChat,
   type ScriptedVendor,
 } from '../support/scripted-vendor.ts';
-import { allQueues, type TestStack } from '../support/stack.ts';
+import { promptWorker, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   findAxeProblems,
@@ -47,7 +47,7 @@ usePages(
       ...consoleOptions,
       catalog: catalogOf(vendor.url),
       api: { statsStepMs: 1, conditionIntervalMs: 20, trafficIntervalMs: 200 },
-      workers: [{ ...allQueues, trafficIntervalMs: 200 }],
+      workers: [promptWorker],
     };
   },
 );

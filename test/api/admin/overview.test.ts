@@ -8,7 +8,7 @@ import {
   type ScriptedVendor,
 } from '../../support/scripted-vendor.ts';
 import { testWithOwnStore } from '../../support/own-stores.ts';
-import { allQueues, startStack, useStack, type TestStack } from '../../support/stack.ts';
+import { promptWorker, startStack, useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** The overview of the admin API. */
@@ -35,7 +35,7 @@ test.before(async () => {
     catalog: catalogOf(vendor.url),
     env: { ADMIN_TOKEN: testAdminToken },
     api: { statsStepMs: 1, trafficIntervalMs: 200 },
-    workers: [{ ...allQueues, trafficIntervalMs: 200 }],
+    workers: [promptWorker],
   });
 });
 test.after.always(async () => {
