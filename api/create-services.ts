@@ -19,8 +19,10 @@ import type { Logger } from '../shared/platform/runtime/logger.ts';
 import { within } from '../shared/platform/runtime/within.ts';
 import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { Stores } from '../shared/stores/open-stores.ts';
+import { createTrafficCache } from './endpoints/admin/overview/traffic-cache.ts';
 import { StatsCache } from './endpoints/public/stats-cache.ts';
 import type { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
+import { TrafficStore } from '../shared/ledger/traffic-store.ts';
 import { AdminTokenStore } from '../shared/admin/admin-token-store.ts';
 import { AdminAccess } from './admin/admin-access.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
@@ -168,7 +170,7 @@ export function createServices(parts: ServicesParts): RunningServices {
     databaseTurns: new FairBudget({ capacity: maxDatabaseTurns }),
     modelStats: new StatsCache({ read: () => requestStatsStore.readModels(), log }),
     hourlyStats: new StatsCache({ read: () => requestStatsStore.readHours(), log }),
-    lastHourStats: new StatsCache({ read: () => requestStatsStore.readLastHour(), log }),
+    traffic: createTrafficCache(new TrafficStore(redis), options.statsStepMs, log),
     totalStats: new StatsCache({ read: () => requestStatsStore.readTotals(), log }),
     publicUrl: '',
   };

@@ -9,6 +9,8 @@ import { defaultMaxStallMs } from './http/connections/stall-guard.ts';
 export interface ApiOptions {
   /** Interval at which the public stats change (ms). */
   readonly statsStepMs: number;
+  /** How often the process writes what operators see of requests (ms). */
+  readonly trafficIntervalMs?: number;
   /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly requestMemoryBytes: number;
   /** Memory budget in bytes for all uploads of files in progress. */

@@ -22,6 +22,7 @@ import { listenToChanges } from '../shared/stores/listen-to-changes.ts';
 import { openStores } from '../shared/stores/open-stores.ts';
 import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
 import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
+import { TrafficStore } from '../shared/ledger/traffic-store.ts';
 import { createApp } from './app.ts';
 import { maxBodyMs } from './http/bodies/body-pace.ts';
 import { warnOfHiddenCallers } from './http/callers/warn-of-hidden-callers.ts';
@@ -70,7 +71,12 @@ export async function startApi(
   processGroup?.shareMetrics(metrics);
   const responseMemory = new FairBudget({ capacity: options.responseMemoryBytes });
   const requestStatsStore = new RequestStatsStore(redis, { stepMs: options.statsStepMs });
-  const requestStats = new RequestStatsRecorder(requestStatsStore, log);
+  const requestStats = new RequestStatsRecorder({
+    stats: requestStatsStore,
+    traffic: new TrafficStore(redis),
+    log,
+    trafficIntervalMs: options.trafficIntervalMs,
+  });
   const board = new ConditionBoard(metrics, log);
   const runningDispatch = createDispatch(stores, {
     responseMemory,

@@ -20,6 +20,7 @@ import type { Logger } from '../shared/platform/runtime/logger.ts';
 import type { Tracing } from '../shared/platform/tracing/tracing.ts';
 import type { MongoConnection } from '../shared/platform/storage/mongo-client.ts';
 import type { ObjectStore } from '../shared/platform/storage/object-store.ts';
+import type { Traffic } from './endpoints/admin/overview/describe-traffic.ts';
 import type { StatsCache } from './endpoints/public/stats-cache.ts';
 import type { BucketSums } from '../shared/ledger/request-stats-store.ts';
 import type { ModelSums, TotalSums } from '../shared/ledger/request-sums.ts';
@@ -149,8 +150,8 @@ export interface Services extends Dispatch {
   readonly modelStats: StatsCache<ReadonlyMap<string, ModelSums>>;
   /** Request stats of each of the last 24 hours, by model id. */
   readonly hourlyStats: StatsCache<readonly BucketSums[]>;
-  /** Request stats of the last hour, in parts of five minutes, by model id. */
-  readonly lastHourStats: StatsCache<readonly BucketSums[]>;
+  /** What operators see of the requests of the last hour and day. */
+  readonly traffic: StatsCache<Traffic>;
   /** Request stats of the last day. */
   readonly totalStats: StatsCache<TotalSums>;
   /** What pages load of the operator's brand. */

@@ -15,6 +15,7 @@ import { EndedWork } from './reporting/ended-work.ts';
 import type { Faults } from './reporting/faults.ts';
 import { RequestStatsRecorder } from '../shared/ledger/request-stats-recorder.ts';
 import { RequestStatsStore } from '../shared/ledger/request-stats-store.ts';
+import { TrafficStore } from '../shared/ledger/traffic-store.ts';
 import { EmbeddingSchedulers } from './embeddings/embedding-schedulers.ts';
 import { VectorCacheStore } from './embeddings/vector-cache-store.ts';
 import type { JobDeps } from './runs/job-context.ts';
@@ -44,11 +45,18 @@ export interface RunningDeps extends JobDeps {
   readonly handBackCalls: () => Promise<void>;
 }
 
+export interface JobDepsOptions {
+  /** Memory limit for all complete responses that have not been sent yet, in bytes. */
+  readonly responseMemoryBytes?: number;
+  /** How often the process writes what operators see of requests (ms). */
+  readonly trafficIntervalMs?: number;
+}
+
 /** Creates the dependencies that all jobs of a process share. */
 export function createJobDeps(
   { redis, payloads, catalog, ledger, hotAccounts, prices, objects, storedFrames }: Stores,
   workerId: string,
-  responseMemoryBytes: number | undefined,
+  { responseMemoryBytes, trafficIntervalMs }: JobDepsOptions,
   faults: Faults,
   metrics: ProcessMetrics,
   tracing: Tracing | null,
@@ -75,7 +83,12 @@ export function createJobDeps(
   };
   const responses = new ResponseStore(storedFrames, objects);
   const mover = new StoredResponseMover(responses, log);
-  const requestStats = new RequestStatsRecorder(new RequestStatsStore(redis), log);
+  const requestStats = new RequestStatsRecorder({
+    stats: new RequestStatsStore(redis),
+    traffic: new TrafficStore(redis),
+    log,
+    trafficIntervalMs,
+  });
   const decoders = new Decoders(log);
   const media = {
     fetchClient: createSafeFetchClient(),

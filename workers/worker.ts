@@ -28,7 +28,7 @@ import { startDurableJobs, type RunningJobIntake } from './start-durable-jobs.ts
 import { startIntakes } from './intake/start-intakes.ts';
 import { TakingWatch } from './intake/taking-watch.ts';
 import { WorkerRuns } from './intake/worker-runs.ts';
-import { createJobDeps, type RunningDeps } from './job-deps.ts';
+import { createJobDeps, type JobDepsOptions, type RunningDeps } from './job-deps.ts';
 import { startMailIntake } from './deliveries/mail/take-mails.ts';
 import { AccountBanned } from './runs/job-context.ts';
 import { countHeldWork } from './maintenance/count-held-work.ts';
@@ -40,12 +40,10 @@ import { redisChannels } from '../shared/platform/redis/redis-keys.ts';
 import type { Subscriber } from '../shared/platform/redis/subscriber-client.ts';
 import type { ControlMessage } from '../shared/work/replies/worker-control.ts';
 
-export interface WorkerOptions {
+export interface WorkerOptions extends JobDepsOptions {
   readonly queues: readonly QueueName[];
   /** Concurrent requests per queue. */
   readonly concurrency: number;
-  /** Memory limit for all complete responses that have not been sent yet, in bytes. */
-  readonly responseMemoryBytes?: number;
   /** The file written for `node dist/workers/health.js`. If omitted, none is written. */
   readonly healthFile?: string;
   /** Whether to log at startup what is wrong with the set-up of the stores. */
@@ -66,7 +64,7 @@ export async function startWorker(
   options: WorkerOptions,
 ): Promise<RunningWorker> {
   const workerId = randomUUID();
-  const { queues, concurrency, responseMemoryBytes, healthFile, reportsSetup = false } = options;
+  const { queues, concurrency, healthFile, reportsSetup = false } = options;
   const metrics = new ProcessMetrics({ role: 'worker', version: productVersion, build: productBuild });
   const tracing = await openTracing(config.tracing, 'worker', log);
   const stores = await openStores(config, env, log, metrics);
@@ -81,7 +79,7 @@ export async function startWorker(
     },
   );
   const faults = new Faults(log);
-  const dependencies = createJobDeps(stores, workerId, responseMemoryBytes, faults, metrics, tracing, log);
+  const dependencies = createJobDeps(stores, workerId, options, faults, metrics, tracing, log);
   const runs = new WorkerRuns(queues);
   const runsByQueue = runs.byQueue;
   let jobs: RunningJobIntake | null = null;

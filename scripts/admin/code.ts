@@ -4,6 +4,7 @@ import {
   describeCode,
   listCodes,
   revokeCode,
+  listCodesOfBatch,
   revokeCodesOfBatch,
 } from '../../shared/admin/codes.ts';
 import { dryRunRevokeCodes } from '../../shared/admin/dry-run-access.ts';
@@ -90,8 +91,8 @@ async function revoke(context: AdminContext): Promise<unknown> {
   if ((text === undefined) === (batch === undefined))
     throw new UsageError('Specify a code, or --batch with the batch of codes.');
   if (batch !== undefined) {
-    const found = await context.codes.listBatch(batch);
-    if (found.length === 0) throw new CommandError('There are no codes with this batch.');
+    const found = await listCodesOfBatch(context, batch);
+    if (found === null) throw new CommandError('There are no codes with this batch.');
     if (flags.has('dry-run')) return dryRunRevokeCodes(found);
     return { batch, codes: await revokeCodesOfBatch(context, trail, batch, found) };
   }

@@ -17,6 +17,8 @@ export interface CodeBatch {
   readonly requestHash: string;
   readonly createdAt: Date;
   readonly codes: readonly NamedCode[];
+  /** Absent while it is not revoked. */
+  readonly revokedAt?: Date;
 }
 
 /** The codes themselves. `_id` is of the batch and its request, because only one of several requests gets the batch. */
@@ -78,6 +80,17 @@ export class CodeBatchStore {
       if (other === null) throw error;
       return { batch: other, codes: null };
     }
+  }
+
+  /** Revokes a batch, so that codes of it that do not exist yet are never redeemable. @returns null if there is none */
+  async revoke(id: string): Promise<CodeBatch | null> {
+    await callMongo(() =>
+      this.#batches.updateOne(
+        { _id: id, revokedAt: { $exists: false } },
+        { $set: { revokedAt: new Date() } },
+      ),
+    );
+    return await this.find(id);
   }
 
   /** @returns the codes in plain text; null if they are not stored any more, or under another master key */

@@ -168,7 +168,15 @@ export class RefillCodeStore {
   async insertMissing(
     codes: readonly NamedCode[],
     code: NewRefillCode,
-    { batch, createdAt }: { readonly batch: string | undefined; readonly createdAt: Date },
+    {
+      batch,
+      createdAt,
+      revokedAt = null,
+    }: {
+      readonly batch: string | undefined;
+      readonly createdAt: Date;
+      readonly revokedAt?: Date | null;
+    },
   ): Promise<void> {
     const ofBatch = batch === undefined ? {} : { batch };
     const documents = codes.map(({ id: _id, hint }) => ({
@@ -177,7 +185,7 @@ export class RefillCodeStore {
       ...code,
       createdAt,
       redeemed: null,
-      revokedAt: null,
+      revokedAt,
       ...ofBatch,
     }));
     await callMongo(() => insertMissing(this.#codes, documents));

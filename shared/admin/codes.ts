@@ -16,6 +16,7 @@ import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import { toPage, type Page, type PageRequest } from './page.ts';
 
 type Deps = Pick<AdminDeps, 'codes'>;
+type BatchDeps = Pick<AdminDeps, 'codes' | 'mongo' | 'config'>;
 
 /** Shows only the end of a code, because only its hash is stored. */
 export function describeCode(code: RefillCodeDocument) {
@@ -56,10 +57,10 @@ export interface CreateCodesOptions {
 /**
  * Creates refill codes. The audit log has their value and ids, and not the codes, which are money.
  * @param count up to `maxCodesOfBatch`
- * @throws AppError `idempotency_conflict` if the key was used for another request
+ * @throws AppError `idempotency_conflict` if the key was used for another request, or its codes were revoked together
  */
 export async function createCodes(
-  deps: Pick<AdminDeps, 'codes' | 'mongo' | 'config'>,
+  deps: BatchDeps,
   trail: AuditTrail,
   count: number,
   code: NewRefillCode,
@@ -99,7 +100,7 @@ export async function createCodes(
 }
 
 async function createOnce(
-  { codes, mongo, config }: Pick<AdminDeps, 'codes' | 'mongo' | 'config'>,
+  { codes, mongo, config }: BatchDeps,
   id: string,
   {
     count,
@@ -117,12 +118,22 @@ async function createOnce(
       message:
         'This Idempotency-Key was already used to create other codes. Repeat the same request, or use a new key.',
     });
+  const ids = batch.codes.map((one) => one.id);
   // Those of a call that was interrupted are completed.
-  await codes.insertMissing(batch.codes, code, { batch: id, createdAt: batch.createdAt });
+  const { createdAt, revokedAt = null } = batch;
+  await codes.insertMissing(batch.codes, code, { batch: id, createdAt, revokedAt });
+  // Who revokes a batch marks it first, and then revokes the codes that exist. Those that were inserted after that are revoked here.
+  if (revokedAt !== null || (await batches.find(id))?.revokedAt !== undefined) {
+    await codes.revokeAll(ids);
+    throw new AppError('idempotency_conflict', {
+      message:
+        'The codes that this Idempotency-Key created were revoked. Use a new key to create other codes.',
+    });
+  }
   const made = created?.codes ?? null;
   return {
     batch: id,
-    ids: batch.codes.map((one) => one.id),
+    ids,
     codes: made ?? (await batches.reveal(batch)),
     isReplay: made === null,
   };
@@ -161,19 +172,37 @@ export async function revokeCode(
 }
 
 /**
- * Revokes the codes that one call created, except those that were redeemed.
- * @param found all of them
+ * Lists the codes that one call created, which are fewer than it was to create if it was interrupted.
+ * @returns null if there was no such call
+ */
+export async function listCodesOfBatch(
+  { codes, mongo, config }: BatchDeps,
+  batch: string,
+): Promise<readonly RefillCodeDocument[] | null> {
+  const found = await codes.listBatch(batch);
+  const isKnown = found.length > 0 || (await new CodeBatchStore(mongo.db, config).find(batch)) !== null;
+  return isKnown ? found : null;
+}
+
+/**
+ * Revokes the codes that one call created, except those that were redeemed. Those that it did not create yet can never be
+ * redeemed.
+ * @param found those that exist
  * @returns how many were revoked now
  */
 export async function revokeCodesOfBatch(
-  { codes }: Deps,
+  { codes, mongo, config }: BatchDeps,
   trail: AuditTrail,
   batch: string,
   found: readonly RefillCodeDocument[],
 ): Promise<number> {
   return await trail.run(
     { action: 'code.revoke', id: batch, before: dryRunRevokeCodes(found).effects },
-    () => codes.revokeAll(found.map(({ _id }) => _id)),
+    async () => {
+      const planned = await new CodeBatchStore(mongo.db, config).revoke(batch);
+      const ids = new Set([...found.map(({ _id }) => _id), ...(planned?.codes ?? []).map(({ id }) => id)]);
+      return await codes.revokeAll([...ids]);
+    },
     (revoked) => ({ codes: revoked }),
   );
 }

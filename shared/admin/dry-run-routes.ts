@@ -1,8 +1,6 @@
 import type { CatalogModel } from '../catalog/catalog-schema.ts';
 import type { CatalogStore } from '../catalog/catalog-store.ts';
-import { RequestStatsStore } from '../ledger/request-stats-store.ts';
-import { noModelSums } from '../ledger/request-sums.ts';
-import { noTraffic } from '../ledger/traffic-sums.ts';
+import { TrafficStore } from '../ledger/traffic-store.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 import type { Demand } from '../work/demand/demand.ts';
@@ -30,7 +28,7 @@ export async function dryRunSwitchModel(
   await catalog.refreshDisabled();
   const [demand, requests] = await Promise.all([
     readDemand({ redis, catalog }),
-    countLastHour(redis, model.id),
+    new TrafficStore(redis).countLastHour(model.id),
   ]);
   return toDryRun(
     {
@@ -40,14 +38,6 @@ export async function dryRunSwitchModel(
     },
     false,
   );
-}
-
-async function countLastHour(redis: RedisClient, model: string): Promise<number> {
-  const { value: parts } = await new RequestStatsStore(redis).readLastHour();
-  return parts.reduce((sum, { models, traffic }) => {
-    const { succeeded, failed } = models.get(model) ?? noModelSums;
-    return sum + succeeded + failed + (traffic.get(model) ?? noTraffic).rejected;
-  }, 0);
 }
 
 /** Which calls run on routes that are drained, and which models would have no route left, with their work. */

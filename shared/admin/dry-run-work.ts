@@ -1,3 +1,4 @@
+import type { Queue } from 'bullmq';
 import type { CatalogStore } from '../catalog/catalog-store.ts';
 import { AppError } from '../contract/errors.ts';
 import { toRubNumber } from '../encoding/money.ts';
@@ -20,7 +21,7 @@ import {
   type QueueItem,
   type QueueName,
 } from '../work/queue/job-kinds.ts';
-import { openBullQueue } from '../work/queue/open-bull-queue.ts';
+import { withBullQueue } from '../work/queue/open-bull-queue.ts';
 import { readyLists } from '../work/queue/ready-queue.ts';
 import { noLongerExists } from './describe-batch.ts';
 import { countLeft } from './dry-run-accounts.ts';
@@ -98,12 +99,13 @@ async function readCallersOfChats(redis: RedisClient): Promise<string[]> {
 async function readCallersOfBull(redis: RedisClient, queue: keyof typeof bullQueues): Promise<string[]> {
   const accounts: string[] = [];
   for (const name of bullQueues[queue]) {
-    const bull = openBullQueue<QueueItem<ImageJob | EmbeddingJob>>(name, redis);
-    for (const { data } of await bull.getJobs(['waiting', 'prioritized'], 0, maxItems - 1))
+    const jobs = await withBullQueue(name, redis, (bull: Queue<QueueItem<ImageJob | EmbeddingJob>>) =>
+      bull.getJobs(['waiting', 'prioritized'], 0, maxItems - 1),
+    );
+    for (const { data } of jobs)
       accounts.push(
         ...('stored' in data ? data.requests : listRequests(data)).map(({ accountId }) => accountId),
       );
-    await bull.close();
   }
   return accounts;
 }

@@ -1,4 +1,5 @@
-import { hashSecret, isApiKey } from '../accounts/credentials.ts';
+import { canBeRefillCode, hashSecret, isApiKey } from '../accounts/credentials.ts';
+import { listSecrets } from '../contract/mask-secrets.ts';
 import { RequestListStore } from '../ledger/request-list-store.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import { findBatchOwner } from './batches.ts';
@@ -30,11 +31,13 @@ const maxAccounts = 10;
 
 /**
  * Finds whatever a customer names: an id of anything, an API key, a refill code, an address or a word of an account's name
- * or note. Asks each place at most once.
+ * or note. A key and a code are also found within other words. Asks each place at most once.
  */
 export async function findAnything(deps: Deps, text: string): Promise<Found[]> {
   const wanted = text.trim();
-  if (isApiKey(wanted)) return await findByKey(deps, wanted);
+  const secrets = listSecrets(wanted);
+  const key = secrets.find(isApiKey);
+  if (key !== undefined) return await findByKey(deps, key);
   const id = wanted.toLowerCase();
   const found = await Promise.all([
     uuid.test(id) ? findById(deps, id) : [],
@@ -43,7 +46,7 @@ export async function findAnything(deps: Deps, text: string): Promise<Found[]> {
       user === null ? [] : [{ kind: 'user' as const, id: user._id, account: null, label: user.email }],
     ),
     findBatchOwner(deps, id).then((owner) => toFound('batch', owner)),
-    findCode(deps, wanted),
+    findCode(deps, secrets.find(canBeRefillCode) ?? wanted),
     findAccounts(deps, wanted),
   ]);
   return found.flat();

@@ -1,3 +1,4 @@
+import type { Queue } from 'bullmq';
 import { releaseReservation } from '../work/settlement/settle-script.ts';
 import { createDrainedError } from '../work/queue/drained-request.ts';
 import { lanes } from '../work/queue/fair-share.ts';
@@ -11,7 +12,7 @@ import {
   type QueueItem,
   type QueueName,
 } from '../work/queue/job-kinds.ts';
-import { openBullQueue } from '../work/queue/open-bull-queue.ts';
+import { withBullQueue } from '../work/queue/open-bull-queue.ts';
 import { takeReady } from '../work/queue/ready-queue.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import { encodeLastError } from '../work/replies/error-payload.ts';
@@ -43,21 +44,26 @@ async function drainChats(redis: RedisClient): Promise<number> {
   return count;
 }
 
+type BullItems = Queue<QueueItem<ImageJob | EmbeddingJob>>;
+
 async function drainBull(redis: RedisClient, queue: keyof typeof bullQueues): Promise<number> {
   let count = 0;
-  for (const name of bullQueues[queue]) {
-    const bull = openBullQueue<QueueItem<ImageJob | EmbeddingJob>>(name, redis);
-    for (let removed = Infinity; removed > 0;) {
-      removed = 0;
-      for (const { id, data } of await bull.getJobs(['waiting', 'prioritized'], 0, pageSize - 1)) {
-        // If it cannot be removed, a worker has taken it in the meantime.
-        if (id === undefined || (await bull.remove(id)) === 0) continue;
-        removed += 1;
-        const requests = 'stored' in data ? data.requests : listRequests(data);
-        count += await failRequests(redis, requests, data.replyChannel);
-      }
+  for (const name of bullQueues[queue])
+    count += await withBullQueue(name, redis, (bull: BullItems) => drainOne(redis, bull));
+  return count;
+}
+
+async function drainOne(redis: RedisClient, bull: BullItems): Promise<number> {
+  let count = 0;
+  for (let removed = Infinity; removed > 0;) {
+    removed = 0;
+    for (const { id, data } of await bull.getJobs(['waiting', 'prioritized'], 0, pageSize - 1)) {
+      // If it cannot be removed, a worker has taken it in the meantime.
+      if (id === undefined || (await bull.remove(id)) === 0) continue;
+      removed += 1;
+      const requests = 'stored' in data ? data.requests : listRequests(data);
+      count += await failRequests(redis, requests, data.replyChannel);
     }
-    await bull.close();
   }
   return count;
 }

@@ -4,7 +4,7 @@ import type { Demand, WorkDemand } from '../work/demand/demand.ts';
 import { readDemand } from '../work/demand/read-demand.ts';
 import { summarizeQueue, toSeconds } from '../work/demand/summarize-demand.ts';
 import { bullQueues, queueNames, type QueueName } from '../work/queue/job-kinds.ts';
-import { openBullQueue } from '../work/queue/open-bull-queue.ts';
+import { withBullQueue } from '../work/queue/open-bull-queue.ts';
 import { WorkerRegistryStore } from '../work/queue/worker-registry-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { drainCallers } from './queue-callers.ts';
@@ -100,9 +100,9 @@ async function countInBull(
   const sums = { delayed: 0, failed: 0 };
   if (queue === 'chat') return sums;
   for (const name of bullQueues[queue]) {
-    const bull = openBullQueue(name, redis);
-    const { delayed = 0, failed = 0 } = await bull.getJobCounts('delayed', 'failed');
-    await bull.close();
+    const { delayed = 0, failed = 0 } = await withBullQueue(name, redis, (bull) =>
+      bull.getJobCounts('delayed', 'failed'),
+    );
     sums.delayed += delayed;
     sums.failed += failed;
   }

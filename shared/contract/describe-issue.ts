@@ -16,6 +16,8 @@ export type TextFormats = Readonly<Record<string, TextFormat>>;
 /** The text of an issue. It completes a sentence that starts with the field. */
 type IssueText = Pick<ValidationIssue, 'msg' | 'msgRu'>;
 
+const toIssue = ({ en, ru }: ReasonText): IssueText => ({ msg: en, msgRu: ru });
+
 const formatTexts: Readonly<Record<string, IssueText>> = {
   date: {
     msg: 'must be a valid date in the format YYYY-MM-DD',
@@ -31,9 +33,13 @@ const formatTexts: Readonly<Record<string, IssueText>> = {
     msgRu:
       'должно быть одной строкой хотя бы с одним видимым символом, без управляющих символов и символов, меняющих направление текста',
   },
+  'without-secret': {
+    msg: 'must not contain an API key, a token or a refill code: addresses are stored in histories and in logs of proxies. Send it in the body of POST /v1/admin/find',
+    msgRu:
+      'не должно содержать ключа API, токена или кода пополнения: адреса остаются в истории браузеров и журналах прокси. Пошлите его в теле POST /v1/admin/find',
+  },
+  'not-blank': toIssue(reasonTexts.isEmpty),
 };
-
-const toIssue = ({ en, ru }: ReasonText): IssueText => ({ msg: en, msgRu: ru });
 
 /** Describes an Ajv error in readable English and Russian. */
 export function describeIssue(error: ErrorObject, formats: TextFormats = {}): IssueText {

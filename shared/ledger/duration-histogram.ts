@@ -18,9 +18,16 @@ export function classifyDuration(ms: number): number {
   return Math.min(durationClasses - 1, Math.ceil(Math.log(ms / firstEndMs) / Math.log(growth)));
 }
 
-export function addHistograms(one: DurationHistogram, other: DurationHistogram): DurationHistogram {
-  const [longer, shorter] = one.length < other.length ? [other, one] : [one, other];
-  return longer.map((count, i) => (count ?? 0) + (shorter[i] ?? 0));
+/** Adds so many durations of a class to a histogram. */
+export function addToClass(histogram: number[], index: number, count: number): void {
+  while (histogram.length <= index) histogram.push(0);
+  histogram[index]! += count;
+}
+
+/** Adds a histogram to another one. */
+export function addHistogram(sum: number[], added: DurationHistogram): void {
+  while (sum.length < added.length) sum.push(0);
+  for (let i = 0; i < added.length; i++) sum[i]! += added[i]!;
 }
 
 /**
@@ -29,11 +36,11 @@ export function addHistograms(one: DurationHistogram, other: DurationHistogram):
  * @returns milliseconds; null if there are no durations
  */
 export function findQuantile(histogram: DurationHistogram, share: number): number | null {
-  const total = histogram.reduce((sum, count) => sum + (count ?? 0), 0);
+  const total = histogram.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
   const wanted = share * total;
   let before = 0;
-  for (const [i, count = 0] of histogram.entries()) {
+  for (const [i, count] of histogram.entries()) {
     if (count > 0 && before + count >= wanted) {
       const from = i === 0 ? 0 : endOf(i - 1);
       return from + ((wanted - before) / count) * (endOf(i) - from);

@@ -1,19 +1,19 @@
 -- Adds sums to the current bucket of each window. Redis's clock determines the current bucket, so the script completes
 -- the buckets' names. Their common tag keeps them on one node.
 
-local modelsPrefix = KEYS[1] -- of the buckets of sums by model
-local hoursPrefix = KEYS[2] -- of the buckets of sums by model of an hour
+local shortPrefix = KEYS[1] -- of the shorter buckets of sums by model
+local longPrefix = KEYS[2] -- of the longer buckets of sums by model
 local totalsPrefix = KEYS[3] -- of the buckets of sums over all models
-local modelsSeconds = ARGV[1] -- length of a bucket
-local modelsLifetime = ARGV[2] -- of a bucket, in seconds
-local hoursSeconds = ARGV[3] -- length of a bucket
-local hoursLifetime = ARGV[4] -- of a bucket, in seconds
+local shortSeconds = ARGV[1] -- length of a bucket
+local shortLifetime = ARGV[2] -- of a bucket, in seconds
+local longSeconds = ARGV[3] -- length of a bucket
+local longLifetime = ARGV[4] -- of a bucket, in seconds
 local totalsSeconds = ARGV[5] -- length of a bucket
 local totalsLifetime = ARGV[6] -- of a bucket, in seconds
 
 local now = tonumber(redis.call('TIME')[1])
-local models = modelsPrefix .. math.floor(now / modelsSeconds)
-local hours = hoursPrefix .. math.floor(now / hoursSeconds)
+local short = shortPrefix .. math.floor(now / shortSeconds)
+local long = longPrefix .. math.floor(now / longSeconds)
 local totals = totalsPrefix .. math.floor(now / totalsSeconds)
 for eachArg = 6, #ARGV - 1, 3 do
   local isTotal = ARGV[eachArg + 1] -- '1' for a sum over all models
@@ -22,10 +22,10 @@ for eachArg = 6, #ARGV - 1, 3 do
   if isTotal == '1' then
     redis.call('HINCRBY', totals, field, amount)
   else
-    redis.call('HINCRBY', models, field, amount)
-    redis.call('HINCRBY', hours, field, amount)
+    redis.call('HINCRBY', short, field, amount)
+    redis.call('HINCRBY', long, field, amount)
   end
 end
-redis.call('EXPIRE', models, modelsLifetime)
-redis.call('EXPIRE', hours, hoursLifetime)
+redis.call('EXPIRE', short, shortLifetime)
+redis.call('EXPIRE', long, longLifetime)
 redis.call('EXPIRE', totals, totalsLifetime)

@@ -9,6 +9,7 @@ import { isIndexConflict, type Collection, type Database } from '../platform/sto
 export const requestListIndexes = {
   byAccount: { accountId: 1, success: 1, at: -1, _id: -1 },
   byAccountAndModel: { accountId: 1, model: 1, success: 1, at: -1, _id: -1 },
+  byAccountAndUpstream: { accountId: 1, upstream: 1, success: 1, at: -1, _id: -1 },
   byUpstream: { upstream: 1, success: 1, at: -1, _id: -1 },
   byModel: { model: 1, success: 1, at: -1, _id: -1 },
   all: { success: 1, at: -1, _id: -1 },

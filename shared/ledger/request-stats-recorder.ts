@@ -1,70 +1,57 @@
-import { isRedisUnavailable } from '../platform/redis/redis-client.ts';
 import type { Running } from '../platform/runtime/lifecycle.ts';
 import type { Logger } from '../platform/runtime/logger.ts';
-import { runInBackground } from '../platform/runtime/run-in-background.ts';
 import type { RequestStatsStore } from './request-stats-store.ts';
 import { RequestSums, type SettledRequest } from './request-sums.ts';
+import { SumsWriter } from './sums-writer.ts';
+import { ModelTraffic } from './traffic-sums.ts';
+import type { TrafficStore } from './traffic-store.ts';
 
-const flushIntervalMs = 1_000;
+const publicIntervalMs = 1_000;
+/** A third of how long the overview is unchanged. What operators see is several times as much as the public sums. */
+const defaultTrafficIntervalMs = 10_000;
 
-/**
- * Records a process's settled requests for the public stats. Sums are kept in memory and written to Redis once per
- * second and at shutdown, so no request waits for it. These are stats, not money: a process that is killed loses the
- * last second of them, and a write whose reply was lost is counted twice. While Redis is unavailable, the sums in
- * memory grow only with the number of models. They are written when it is available again, as traffic of that time.
- */
+export interface RequestStatsRecorderOptions {
+  readonly stats: Pick<RequestStatsStore, 'record'>;
+  readonly traffic: Pick<TrafficStore, 'record'>;
+  readonly log: Logger;
+  /** How often what operators see is written (ms). */
+  readonly trafficIntervalMs?: number | undefined;
+}
+
+/** Records a process's settled requests for the public stats, once per second, and for those of operators. */
 export class RequestStatsRecorder implements Running {
-  readonly #store: Pick<RequestStatsStore, 'record'>;
-  readonly #log: Logger;
-  readonly #timer: NodeJS.Timeout;
-  #sums = new RequestSums();
-  #flushing: Promise<void> | null = null;
+  readonly #stats: SumsWriter<RequestSums>;
+  readonly #traffic: SumsWriter<ModelTraffic>;
 
-  constructor(store: Pick<RequestStatsStore, 'record'>, log: Logger) {
-    this.#store = store;
-    this.#log = log;
-    this.#timer = setInterval(
-      () => runInBackground(this.flush(), 'writing request stats', log),
-      flushIntervalMs,
-    );
-    this.#timer.unref();
+  constructor(options: RequestStatsRecorderOptions) {
+    const { stats, traffic, log, trafficIntervalMs = defaultTrafficIntervalMs } = options;
+    this.#stats = new SumsWriter({
+      create: () => new RequestSums(),
+      store: stats,
+      modelsPerRecord: 100,
+      intervalMs: publicIntervalMs,
+      log,
+    });
+    this.#traffic = new SumsWriter({
+      create: () => new ModelTraffic(),
+      store: traffic,
+      modelsPerRecord: 20,
+      intervalMs: trafficIntervalMs,
+      log,
+    });
   }
 
   note(request: SettledRequest): void {
-    this.#sums.add(request);
+    this.#stats.note(request);
+    this.#traffic.note(request);
   }
 
-  /** Writes what has been recorded so far, or waits for the write that is running. Never rejects. */
+  /** Writes what has been recorded so far, or waits for the writes that are running. Never rejects. */
   async flush(): Promise<void> {
-    this.#flushing ??= this.#write().finally(() => {
-      this.#flushing = null;
-    });
-    await this.#flushing;
+    await Promise.all([this.#stats.flush(), this.#traffic.flush()]);
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#flushing;
-    await this.flush();
-  }
-
-  async #write(): Promise<void> {
-    if (this.#sums.isEmpty) return;
-    const sums = this.#sums;
-    this.#sums = new RequestSums();
-    try {
-      await this.#store.record(sums);
-    } catch (error) {
-      if (isRedisUnavailable(error)) {
-        this.#sums.addAll(sums);
-        this.#log.debug({ err: error }, 'request stats not written yet');
-        return;
-      }
-      // Redis would reject these sums at every attempt, and all later ones with them.
-      this.#log.error(
-        { err: error, requests: sums.totals.requests },
-        'request stats rejected by Redis and lost',
-      );
-    }
+    await Promise.all([this.#stats.stop(), this.#traffic.stop()]);
   }
 }

@@ -1,42 +1,19 @@
 import { LuaScript } from '../platform/redis/lua-script.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
-import {
-  parseModelFields,
-  parseTotalFields,
-  parseTrafficFields,
-  toModelFields,
-  toTotalFields,
-  toTrafficFields,
-} from './request-stats-fields.ts';
-import type { TrafficSums } from './traffic-sums.ts';
+import { EndedBuckets } from './ended-buckets.ts';
+import { readStatsClock, recordSums, type Buckets } from './record-sums-script.ts';
+import { parseModelFields, parseTotalFields, toModelFields, toTotalFields } from './request-stats-fields.ts';
 import type { ModelSums, TotalSums, RequestSums } from './request-sums.ts';
 import {
   findBuckets,
   findStep,
   hourWindow,
-  lastHourWindow,
   modelWindow,
   totalWindow,
   type StatsWindow,
 } from './request-stats-windows.ts';
 
-const recordScript = new LuaScript(
-  new URL('./record-request-stats.lua', import.meta.url),
-  [
-    'modelsPrefix',
-    'hoursPrefix',
-    'totalsPrefix',
-    'modelsSeconds',
-    'modelsLifetime',
-    'hoursSeconds',
-    'hoursLifetime',
-    'totalsSeconds',
-    'totalsLifetime',
-  ],
-  { itemNames: ['isTotal', 'field', 'amount'] },
-);
-const clockScript = new LuaScript(new URL('./read-clock.lua', import.meta.url), ['shown']);
 const showScript = new LuaScript(
   new URL('./show-request-stats.lua', import.meta.url),
   ['shown', 'step', 'lifetimeMs'],
@@ -53,18 +30,10 @@ export interface PublicStats<T> {
 export interface BucketSums {
   readonly startMs: number;
   readonly models: ReadonlyMap<string, ModelSums>;
-  /** What operators see; without requests of earlier releases. */
-  readonly traffic: ReadonlyMap<string, TrafficSums>;
 }
 
-/** A window whose buckets are read one by one. */
-interface BucketList {
-  readonly window: StatsWindow;
-  readonly bucketKey: (bucket: number) => string;
-  readonly shownKey: string;
-  /** Buckets that have ended, by number. Redis's clock has passed them, so they do not change any more. */
-  ended: ReadonlyMap<number, BucketSums>;
-}
+const minutes: Buckets = { window: modelWindow, key: redisKeys.modelStats };
+const hours: Buckets = { window: hourWindow, key: redisKeys.hourlyStats };
 
 export interface RequestStatsStoreOptions {
   /** How long stats stay unchanged. Steps begin at multiples of this. */
@@ -80,55 +49,20 @@ export class RequestStatsStore {
   readonly #redis: RedisClient;
   readonly #stepMs: number;
   readonly #readTimeMs: () => Promise<number>;
-  readonly #hours: BucketList = {
-    window: hourWindow,
-    bucketKey: redisKeys.hourlyStats,
-    shownKey: redisKeys.shownHour,
-    ended: new Map(),
-  };
-  readonly #lastHour: BucketList = {
-    window: lastHourWindow,
-    bucketKey: redisKeys.modelStats,
-    shownKey: redisKeys.shownMinutes,
-    ended: new Map(),
-  };
+  readonly #endedHours: EndedBuckets<BucketSums>;
 
   constructor(redis: RedisClient, options: RequestStatsStoreOptions = {}) {
     this.#redis = redis;
     this.#stepMs = options.stepMs ?? statsStepMs;
-    this.#readTimeMs =
-      options.readTimeMs ??
-      (async () => Number(await clockScript.run(redis, { shown: redisKeys.shownModels })));
+    this.#readTimeMs = options.readTimeMs ?? (() => readStatsClock(redis));
+    this.#endedHours = new EndedBuckets(async (bucket) =>
+      toBucketSums(bucket, Object.entries(await redis.hgetall(redisKeys.hourlyStats(bucket))).flat()),
+    );
   }
 
-  /** Adds sums, in one round trip. After a failure, it is unknown whether Redis has added them. */
+  /** Adds sums. After a failure, it is unknown whether Redis has added them. */
   async record(sums: RequestSums): Promise<void> {
-    await recordScript.run(
-      this.#redis,
-      {
-        modelsPrefix: redisKeys.modelStats(''),
-        hoursPrefix: redisKeys.hourlyStats(''),
-        totalsPrefix: redisKeys.totalStats(''),
-        modelsSeconds: modelWindow.bucketSeconds,
-        modelsLifetime: modelWindow.retentionSeconds,
-        hoursSeconds: hourWindow.bucketSeconds,
-        hoursLifetime: hourWindow.retentionSeconds,
-        totalsSeconds: totalWindow.bucketSeconds,
-        totalsLifetime: totalWindow.retentionSeconds,
-      },
-      [
-        ...[...toModelFields(sums.models), ...toTrafficFields(sums.traffic)].map(([field, amount]) => ({
-          isTotal: 0,
-          field,
-          amount: String(amount),
-        })),
-        ...toTotalFields(sums.totals).map(([field, amount]) => ({
-          isTotal: 1,
-          field,
-          amount: String(amount),
-        })),
-      ],
-    );
+    await recordSums(this.#redis, minutes, hours, toModelFields(sums.models), toTotalFields(sums.totals));
   }
 
   /** @throws AppError `service_unavailable` */
@@ -142,36 +76,18 @@ export class RequestStatsStore {
    * @throws AppError `service_unavailable`
    */
   async readHours(): Promise<PublicStats<readonly BucketSums[]>> {
-    return await this.#readBuckets(this.#hours);
-  }
-
-  /**
-   * Reads the last 60 minutes, in parts of five, oldest first; the current one ends with the current step.
-   * @throws AppError `service_unavailable`
-   */
-  async readLastHour(): Promise<PublicStats<readonly BucketSums[]>> {
-    return await this.#readBuckets(this.#lastHour);
-  }
-
-  async #readBuckets(list: BucketList): Promise<PublicStats<readonly BucketSums[]>> {
-    const { window, bucketKey, shownKey } = list;
     return await callRedis(async () => {
       const nowMs = await this.#readTimeMs();
-      const [current, ...ended] = findBuckets(window, nowMs);
-      const [{ value: fields, validForMs }, sums] = await Promise.all([
-        this.#showAt(nowMs, shownKey, { ...window, previousBuckets: 0 }, bucketKey),
-        Promise.all(ended.map((bucket) => this.#readEnded(list, bucket))),
-      ]);
-      list.ended = new Map(ended.map((bucket, i) => [bucket, sums[i]!]));
-      return { value: [...sums.toReversed(), toBucketSums(window, current!, fields)], validForMs };
+      const [current, ...ended] = findBuckets(hourWindow, nowMs);
+      const { value: fields, validForMs } = await this.#showAt(
+        nowMs,
+        redisKeys.shownHour,
+        { ...hourWindow, previousBuckets: 0 },
+        redisKeys.hourlyStats,
+      );
+      const sums = await this.#endedHours.get(ended);
+      return { value: [...sums.toReversed(), toBucketSums(current!, fields)], validForMs };
     });
-  }
-
-  async #readEnded({ window, bucketKey, ended }: BucketList, bucket: number): Promise<BucketSums> {
-    const known = ended.get(bucket);
-    if (known !== undefined) return known;
-    const fields = await this.#redis.hgetall(bucketKey(bucket));
-    return toBucketSums(window, bucket, Object.entries(fields).flat());
   }
 
   /** @throws AppError `service_unavailable` */
@@ -203,12 +119,7 @@ export class RequestStatsStore {
   }
 }
 
-const toBucketSums = (
-  { bucketSeconds }: StatsWindow,
-  bucket: number,
-  fields: readonly string[],
-): BucketSums => ({
-  startMs: bucket * bucketSeconds * 1_000,
+const toBucketSums = (hour: number, fields: readonly string[]): BucketSums => ({
+  startMs: hour * hourWindow.bucketSeconds * 1_000,
   models: parseModelFields(fields),
-  traffic: parseTrafficFields(fields),
 });

@@ -10,15 +10,19 @@ export interface StatsWindow {
 const minute = 60;
 const hour = 60 * minute;
 
-/** Per-model stats: 30 minutes plus the current bucket. The buckets are also those of `lastHourWindow`. */
+/** Per-model stats: 30 minutes plus the current bucket. */
 export const modelWindow: StatsWindow = {
   bucketSeconds: 5 * minute,
   previousBuckets: 6,
-  retentionSeconds: 70 * minute,
+  retentionSeconds: 40 * minute,
 };
 
 /** What operators see of the last hour: 60 minutes plus the current bucket. */
-export const lastHourWindow: StatsWindow = { ...modelWindow, previousBuckets: 12 };
+export const lastHourWindow: StatsWindow = {
+  bucketSeconds: 5 * minute,
+  previousBuckets: 12,
+  retentionSeconds: 70 * minute,
+};
 
 /** Stats over all models: 24 hours plus the current bucket. */
 export const totalWindow: StatsWindow = {
@@ -27,7 +31,7 @@ export const totalWindow: StatsWindow = {
   retentionSeconds: 25 * hour,
 };
 
-/** Per-model stats of each hour: 23 hours and the current one. */
+/** Per-model stats of each hour, of everybody and of operators: 23 hours and the current one. */
 export const hourWindow: StatsWindow = {
   bucketSeconds: hour,
   previousBuckets: 23,

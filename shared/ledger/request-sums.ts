@@ -1,4 +1,3 @@
-import { addTraffic, noTraffic, toHistogram, type TrafficSums } from './traffic-sums.ts';
 import type { UsageEvent } from './usage-event.ts';
 
 /** What the stats need of a settled request. */
@@ -55,27 +54,26 @@ export function classifyRequest({
   return responseCode >= 500 ? 'failed' : 'unjudged';
 }
 
-/** Sums over requests. The size depends only on the number of models. */
+/** Sums over requests that everybody sees. The size depends only on the number of models. */
 export class RequestSums {
-  readonly #models = new Map<string, ModelSums>();
-  readonly #traffic = new Map<string, TrafficSums>();
-  #totals = noTotalSums;
+  readonly #models: Map<string, ModelSums>;
+  #totals: TotalSums;
+
+  constructor(models = new Map<string, ModelSums>(), totals = noTotalSums) {
+    this.#models = models;
+    this.#totals = totals;
+  }
 
   get models(): ReadonlyMap<string, ModelSums> {
     return this.#models;
-  }
-
-  /** What operators see, by model. */
-  get traffic(): ReadonlyMap<string, TrafficSums> {
-    return this.#traffic;
   }
 
   get totals(): TotalSums {
     return this.#totals;
   }
 
-  get isEmpty(): boolean {
-    return this.#totals.requests === 0;
+  get requests(): number {
+    return this.#totals.requests;
   }
 
   add(request: SettledRequest): void {
@@ -86,7 +84,6 @@ export class RequestSums {
       failed: judgement === 'failed' ? 1 : 0,
       tokens: request.promptTokens + request.completionTokens,
     });
-    this.#addTraffic(request.model, toTraffic(request, judgement));
     if (judgement === 'failed') this.#addModel(request.model, { ...noModelSums, failed: 1 });
     if (judgement !== 'succeeded') return;
     this.#addModel(request.model, {
@@ -103,33 +100,23 @@ export class RequestSums {
   addAll(other: RequestSums): void {
     this.#addTotals(other.totals);
     for (const [model, sums] of other.models) this.#addModel(model, sums);
-    for (const [model, sums] of other.traffic) this.#addTraffic(model, sums);
+  }
+
+  /** @returns parts of the sums, each of so many models; the first one has the sums over all of them */
+  *listParts(models: number): Generator<RequestSums> {
+    const all = [...this.#models];
+    yield new RequestSums(new Map(all.slice(0, models)), this.#totals);
+    for (let at = models; at < all.length; at += models)
+      yield new RequestSums(new Map(all.slice(at, at + models)));
   }
 
   #addTotals(added: TotalSums): void {
     this.#totals = addStats(totalStats, this.#totals, added);
   }
 
-  #addTraffic(model: string, added: TrafficSums): void {
-    this.#traffic.set(model, addTraffic(this.#traffic.get(model) ?? noTraffic, added));
-  }
-
   #addModel(model: string, added: ModelSums): void {
     this.#models.set(model, addStats(modelStats, this.#models.get(model) ?? noModelSums, added));
   }
-}
-
-function toTraffic(request: SettledRequest, judgement: ReturnType<typeof classifyRequest>): TrafficSums {
-  const { costNano, vendorCostNano, durationMs, firstTokenMs } = request;
-  return {
-    rejected: judgement === 'unjudged' ? 1 : 0,
-    costNano,
-    ...(vendorCostNano === null
-      ? { vendorCostNano: 0n, costed: 0, costedNano: 0n }
-      : { vendorCostNano, costed: 1, costedNano: costNano }),
-    durations: judgement === 'succeeded' ? toHistogram(durationMs) : [],
-    firstTokens: judgement === 'succeeded' && firstTokenMs !== undefined ? toHistogram(firstTokenMs) : [],
-  };
 }
 
 function addStats<K extends string>(

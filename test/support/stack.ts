@@ -108,6 +108,8 @@ export interface TestStack {
 }
 
 export const allQueues: WorkerOptions = { queues: ['chat', 'image', 'embedding'], concurrency: 256 };
+/** A worker whose requests operators see at once. */
+export const promptWorker: WorkerOptions = { ...allQueues, trafficIntervalMs: 200 };
 
 export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'mg-test-'));

@@ -4,7 +4,7 @@ import { callAdmin, createToken, testAdminToken, type ListedPage } from '../supp
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
 import { createJob, readJob, waitForJob } from '../support/jobs.ts';
-import { allQueues, type TestAccount, type TestStack } from '../support/stack.ts';
+import { allQueues, promptWorker, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   findAxeProblems,
@@ -43,7 +43,7 @@ usePages(
   },
   async () => {
     vendor = await startVendorSimulator();
-    return { ...consoleOptions, catalog: catalogOf(vendor.url) };
+    return { ...consoleOptions, catalog: catalogOf(vendor.url), workers: [promptWorker] };
   },
 );
 test.after.always(() => vendor?.close());

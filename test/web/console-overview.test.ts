@@ -10,7 +10,7 @@ import {
   unstreamedChat,
   type ScriptedVendor,
 } from '../support/scripted-vendor.ts';
-import type { TestStack } from '../support/stack.ts';
+import { promptWorker, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   findAxeProblems,
@@ -46,7 +46,8 @@ usePages(
     return {
       ...consoleOptions,
       catalog: catalogOf(vendor.url),
-      api: { statsStepMs: 1, conditionIntervalMs: 20 },
+      api: { statsStepMs: 1, conditionIntervalMs: 20, trafficIntervalMs: 200 },
+      workers: [promptWorker],
     };
   },
 );

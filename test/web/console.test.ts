@@ -97,3 +97,46 @@ withBrowser('what a customer names is found from every page', async (t) => {
   await page.getByText('Nothing found').waitFor();
   t.deepEqual(await findAxeProblems(web), []);
 });
+
+withBrowser(
+  'a key or a code in any search field finds its account, and comes into no address and no query',
+  async (t) => {
+    const web = await useWebPage(t, browser, stack);
+    const { page } = web;
+    const { id, apiKey } = await stack.createAccount();
+    const { body } = await callAdmin<{ codes: string[] }>(stack.url, testAdminToken, 'POST', '/codes', {
+      balance: 5,
+    });
+    const [code] = body.codes as [string];
+    const seen: string[] = [];
+    page.on('request', (request) => seen.push(decodeURIComponent(request.url())));
+    page.on('framenavigated', (frame) => seen.push(decodeURIComponent(frame.url())));
+    await startConsole(web, stack);
+    const fields = [
+      ['/admin/accounts', ['Search accounts']],
+      ['/admin/requests', ['Find by request id', 'Account']],
+      ['/admin/work?tab=jobs', ['Account', 'Open a job by its id']],
+      ['/admin/audit?resource=account', ['Its id or name']],
+      ['/admin/models', ['Search']],
+    ] as const;
+    const fieldOf = (name: string) => page.getByRole('searchbox', { name, exact: true });
+    for (const [path, names] of fields) {
+      await web.open(path);
+      for (const [i, name] of names.entries()) {
+        await fieldOf(name).fill(`code "${code.toLowerCase()}"`);
+        await page
+          .getByText(`${code.slice(-4)} (unused)`)
+          .nth(i)
+          .waitFor();
+      }
+      await fieldOf(names.at(-1)!).fill(`“${apiKey}”`);
+      // A filter by account takes the account, the others open it.
+      await page.waitForURL((url) => url.href.includes(id));
+    }
+    const secrets = [apiKey, code, code.toLowerCase()];
+    t.deepEqual(
+      seen.filter((url) => secrets.some((secret) => url.includes(secret))),
+      [],
+    );
+  },
+);

@@ -10,7 +10,7 @@ import { adminApi, call, type Schema } from './api.ts';
 import { shortId } from './links.tsx';
 import { useConsole } from './texts.ts';
 
-type Found = Schema<'AdminFound'>;
+export type Found = Schema<'AdminFound'>;
 
 /** Finds whatever a customer names. The button, or the key `/`, opens it from every page. */
 export function Finder() {
@@ -43,16 +43,12 @@ const isTyping = (target: EventTarget | null): boolean =>
 
 function Search({ onFollow }: { readonly onFollow: () => void }) {
   const t = useConsole();
-  const [, navigate] = useLocation();
   const [text, setText] = useState('');
-  const search = useMutation({
-    mutationFn: async (wanted: string) =>
-      (await call(adminApi.POST('/v1/admin/find', { body: { text: wanted } }))).data,
-    onSuccess: ([first, ...others]) => {
-      if (first === undefined || others.length > 0 || hrefOf(first) === null) return;
-      onFollow();
-      navigate(hrefOf(first)!);
-    },
+  const [, navigate] = useLocation();
+  const search = useFind((_found, href) => {
+    if (href === null) return;
+    onFollow();
+    navigate(href);
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -78,13 +74,37 @@ function Search({ onFollow }: { readonly onFollow: () => void }) {
       <Button kind="primary" type="submit" busy={search.isPending}>
         {t('find')}
       </Button>
-      <ErrorText error={search.error} />
-      <div role="status">
-        {search.data !== undefined && <Results rows={search.data} onFollow={onFollow} />}
-      </div>
+      <FoundThings search={search} onFollow={onFollow} />
     </form>
   );
 }
+
+/**
+ * Finds whatever a text names. The text is in no address.
+ * @param onFound gets what was found if it is one thing, and the address of its page; null if it has none
+ */
+export const useFind = (onFound: (found: Found, href: string | null) => void) =>
+  useMutation({
+    mutationFn: async (text: string) =>
+      (await call(adminApi.POST('/v1/admin/find', { body: { text } }))).data,
+    onSuccess: ([first, ...others]) => {
+      if (first !== undefined && others.length === 0) onFound(first, hrefOf(first));
+    },
+  });
+
+/** What was found, or why nothing was. */
+export const FoundThings = ({
+  search,
+  onFollow,
+}: {
+  readonly search: Pick<ReturnType<typeof useFind>, 'data' | 'error'>;
+  readonly onFollow: () => void;
+}) => (
+  <>
+    <ErrorText error={search.error} />
+    <div role="status">{search.data !== undefined && <Results rows={search.data} onFollow={onFollow} />}</div>
+  </>
+);
 
 function Results({ rows, onFollow }: { readonly rows: readonly Found[]; readonly onFollow: () => void }) {
   const t = useConsole();

@@ -149,7 +149,11 @@ export const listAccounts = defineOperation({
   adminScope: 'read',
   query: Type.Object({
     search: Type.Optional(
-      Type.String({ maxLength: 200, description: 'The beginning of a word, or of an id.' }),
+      Type.String({
+        maxLength: 200,
+        format: 'without-secret',
+        description: 'The beginning of a word, or of an id. A key or a code: `POST /v1/admin/find`.',
+      }),
     ),
     banned: Type.Optional(
       Type.Boolean({ description: 'Only accounts that are banned (`true`), or are not (`false`).' }),

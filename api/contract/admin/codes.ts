@@ -3,7 +3,16 @@ import { maxCodesOfBatch, refillCodeStates } from '../../../shared/contract/admi
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
+import {
+  Count,
+  IdInQuery,
+  maxAmount,
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  pageQuery,
+  Roubles,
+} from './fields.ts';
 
 const AdminCode = Type.Object(
   {
@@ -70,7 +79,7 @@ export const createRefillCodes = defineOperation({
   summary: 'Create refill codes',
   description:
     'With an `Idempotency-Key`, which is kept for ever and is the same for all tokens, a repeated call with the same body creates ' +
-    'no others; another body is a 409. For a day it returns the same codes. Later, or if secrets are not stored ' +
+    'no others; another body is a 409, as is any once the batch is revoked. For a day it returns the same codes. Later, or if secrets are not stored ' +
     '(`REVEAL=off`), `codes` is `null`: revoke those of the `ids` that you do not know, and create others with another key.',
   method: 'post',
   path: '/admin/codes',
@@ -108,9 +117,7 @@ export const listRefillCodes = defineOperation({
         description: 'Only those with this status; `unused` are those that can still be redeemed.',
       }),
     ),
-    batch: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: 'Only those that this call created.' }),
-    ),
+    batch: Type.Optional(IdInQuery('Only those that this call created.')),
     ...pageQuery,
   }),
   response: PageOfAdmin(AdminCode),

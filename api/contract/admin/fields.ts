@@ -9,6 +9,10 @@ export const pageQuery = {
   ),
 };
 
+/** An id in a query. Keys and codes, which are sometimes sent in its place, must be in no address. */
+export const IdInQuery = (description: string, maxLength = 100) =>
+  Type.String({ minLength: 1, maxLength, format: 'without-secret', description });
+
 /** One page of a list. */
 export const PageOfAdmin = <T extends TSchema>(item: T) =>
   Type.Object({

@@ -35,7 +35,7 @@ export const findAnything = defineOperation({
   path: '/admin/find',
   auth: 'admin',
   adminScope: 'read',
-  body: Type.Object({ text: Type.String({ minLength: 1, maxLength: 200 }) }),
+  body: Type.Object({ text: Type.String({ minLength: 1, maxLength: 200, format: 'not-blank' }) }),
   response: Type.Object({ data: Type.Array(AdminFound) }),
   errors: [],
   example: {

@@ -3,7 +3,7 @@ import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Moment, OptionalMoment, PageOfAdmin, pageQuery } from './fields.ts';
+import { IdInQuery, Moment, OptionalMoment, PageOfAdmin, pageQuery } from './fields.ts';
 
 const Scope = StringEnum(adminScopes, {
   description:
@@ -215,13 +215,11 @@ export const listAuditEvents = defineOperation({
   query: Type.Object({
     token: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Only by this token.' })),
     resource: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 200,
-        description:
-          'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`. The changes of an account ' +
+      IdInQuery(
+        'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`. The changes of an account ' +
           'include that it was unlinked from its user.',
-      }),
+        200,
+      ),
     ),
     since: TimeBound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included.'),
     until: TimeBound('A time, which is not included, or a day, which is.'),

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { AdminRequest, AdminSpend, requestOutcomes } from '../../../shared/contract/admin-requests.ts';
 import { maxCsvRows, Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
-import { pageQuery } from './fields.ts';
+import { IdInQuery, pageQuery } from './fields.ts';
 
 const accountId = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';
 const requestId = '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2';
@@ -53,9 +53,7 @@ const request: AdminRequest = {
 };
 
 const filter = {
-  account: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 100, description: 'Only of the account with this id.' }),
-  ),
+  account: Type.Optional(IdInQuery('Only of the account with this id.')),
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Only of this model.' })),
 };
 

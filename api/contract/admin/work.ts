@@ -4,7 +4,7 @@ import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { jobStatuses } from '../../../shared/contract/job-terms.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, RefusedRetries, dryRunQuery, dryRuns, exampleRefused } from './dry-run.ts';
-import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, pageQuery } from './fields.ts';
+import { Count, IdInQuery, Moment, OptionalMoment, PageOfAdmin, pageQuery, Roubles } from './fields.ts';
 
 const queueNames = ['chat', 'image', 'embedding'] as const;
 const queuePath = Type.Object({ queue: StringEnum(queueNames) });
@@ -197,12 +197,9 @@ const jobPath = Type.Object({
 /** Without an account, all shards are asked for it. */
 const ownerQuery = Type.Object({
   account: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 100,
-      description:
-        'The id of its account, which is otherwise looked up. Needed for one that was created before the gateway noted accounts.',
-    }),
+    IdInQuery(
+      'The id of its account, which is otherwise looked up. Needed for one that was created before the gateway noted accounts.',
+    ),
   ),
 });
 const ofJob = { path: { job_id: jobId } };
@@ -221,13 +218,7 @@ export const listAdminJobs = defineOperation({
   auth: 'admin',
   adminScope: 'read',
   query: Type.Object({
-    account: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 100,
-        description: 'Only of the account with this id. Without it, `status` is required.',
-      }),
-    ),
+    account: Type.Optional(IdInQuery('Only of the account with this id. Without it, `status` is required.')),
     status: Type.Optional(StringEnum(jobStatuses, { description: 'Only those with this status.' })),
     ...pageQuery,
   }),
@@ -353,9 +344,7 @@ export const listAdminBatches = defineOperation({
   auth: 'admin',
   adminScope: 'read',
   query: Type.Object({
-    account: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: 'Only of this account.' }),
-    ),
+    account: Type.Optional(IdInQuery('Only of this account.')),
     status: Type.Optional(StringEnum(batchStatuses)),
     ...pageQuery,
   }),

@@ -20,7 +20,7 @@ import {
 } from '../../../shared/admin/webhook-secrets.ts';
 import { dryRunUnlink, notLinked, unlinkUser } from '../../../shared/admin/users.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
-import { maskSecrets } from '../../http/responses/mask-secrets.ts';
+import { maskSecrets } from '../../../shared/contract/mask-secrets.ts';
 import { parseRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import type { AdminAccountPath, UpdateAccountRequest } from '../../contract/admin/accounts.ts';
 import { operations } from '../../contract/operations.ts';

@@ -3,6 +3,7 @@ import {
   createCodes,
   describeCode,
   listCodes,
+  listCodesOfBatch,
   revokeCode,
   revokeCodesOfBatch as revokeInStores,
 } from '../../../shared/admin/codes.ts';
@@ -74,8 +75,8 @@ export const revokeCodesOfBatch = defineAdminEndpoint(
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
       const { batch } = context.state.path;
-      const found = await services.codes.listBatch(batch);
-      if (found.length === 0)
+      const found = await listCodesOfBatch(services, batch);
+      if (found === null)
         throw new AppError('not_found', {
           message: 'No codes have this batch. GET /v1/admin/codes lists codes with their batches.',
         });

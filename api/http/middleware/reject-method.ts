@@ -2,7 +2,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 import { fullPathOf } from '../../description/describe-operation.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
 import { operations } from '../../contract/operations.ts';
-import { maskSecrets } from '../responses/mask-secrets.ts';
+import { maskSecrets } from '../../../shared/contract/mask-secrets.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { ApiContext, ApiMiddleware } from '../request/context.ts';
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { maskSecrets } from '../responses/mask-secrets.ts';
+import { maskSecrets } from '../../../shared/contract/mask-secrets.ts';
 import { AppError, toAppError } from '../../../shared/contract/errors.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';

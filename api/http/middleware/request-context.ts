@@ -1,5 +1,5 @@
 import { AppError } from '../../../shared/contract/errors.ts';
-import { maskSecrets } from '../responses/mask-secrets.ts';
+import { maskSecrets } from '../../../shared/contract/mask-secrets.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import { createTimeOrderedId } from '../../../shared/platform/runtime/time-ordered-id.ts';

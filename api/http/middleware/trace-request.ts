@@ -1,5 +1,5 @@
 import type { Operation } from '../../../shared/contract/operation.ts';
-import { maskSecrets } from '../responses/mask-secrets.ts';
+import { maskSecrets } from '../../../shared/contract/mask-secrets.ts';
 import { genAiOperations } from '../../../shared/contract/gen-ai.ts';
 import { isTraceparent, maxTracestateLength } from '../../../shared/platform/tracing/traceparent.ts';
 import type { TraceContext, Tracing } from '../../../shared/platform/tracing/tracing.ts';

@@ -1,6 +1,6 @@
 import { toLogReason, type AppError } from '../../../shared/contract/errors.ts';
 import type { Operation } from '../../../shared/contract/operation.ts';
-import { maskSecrets } from './mask-secrets.ts';
+import { maskSecrets } from '../../../shared/contract/mask-secrets.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { describeFacts } from '../../../shared/work/replies/describe-facts.ts';

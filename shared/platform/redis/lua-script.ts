@@ -106,20 +106,21 @@ export class LuaScript<Name extends string, ItemName extends string = never> {
     transaction.eval(this.#text, ...this.#lay(values, items));
   }
 
-  /** Returns the number of keys, the keys and the arguments, as `EVAL` takes them. */
-  #lay(
-    values: Values<Name>,
-    items: readonly Values<ItemName>[],
-  ): [keyCount: number, ...values: ScriptValue[]] {
+  /**
+   * Returns the number of keys, and a list of the keys and arguments. `EVAL` takes the list in place of its elements: as
+   * arguments of a call, a hundred thousand of them would not fit on the stack.
+   */
+  #lay(values: Values<Name>, items: readonly Values<ItemName>[]): [keyCount: number, values: ScriptValue] {
     const keyCount = this.#fixed.keyCount + items.length * this.#item.keyCount;
-    const laid: [number, ...ScriptValue[]] = [keyCount];
-    this.#fixed.place(values, laid, 1, 1 + keyCount);
+    const laid: ScriptValue[] = [];
+    this.#fixed.place(values, laid, 0, keyCount);
     for (const [i, item] of items.entries()) {
-      const firstKey = 1 + this.#fixed.keyCount + i * this.#item.keyCount;
-      const firstArg = 1 + keyCount + this.#fixed.argCount + i * this.#item.argCount;
+      const firstKey = this.#fixed.keyCount + i * this.#item.keyCount;
+      const firstArg = keyCount + this.#fixed.argCount + i * this.#item.argCount;
       this.#item.place(item, laid, firstKey, firstArg);
     }
-    return laid;
+    // The client flattens its arguments, which its types do not say.
+    return [keyCount, laid as unknown as ScriptValue];
   }
 }
 

@@ -313,7 +313,7 @@ export const redisKeys = {
   /** String: what the token of a solved captcha may be used for, by the token's hash, as JSON; five minutes. */
   captchaToken: (tokenHash: string) => `mg:{web}:captcha-token:${tokenHash}`,
 
-  /** Hash: `stat:model` → its sum over five minutes of settled requests; 70 minutes. The key ends with the bucket. */
+  /** Hash: `stat:model` → its sum over five minutes of settled requests; 40 minutes. The key ends with the bucket. */
   modelStats: (bucket: number | '') => `mg:{traffic}:models:${bucket}`,
   /**
    * Hash: stat → its sum over ten minutes of settled requests of all models; 25 hours. The key ends with the bucket.
@@ -321,10 +321,12 @@ export const redisKeys = {
   totalStats: (bucket: number | '') => `mg:{traffic}:totals:${bucket}`,
   /** Hash: `stat:model` → its sum over an hour of settled requests; 25 hours. The key ends with the bucket. */
   hourlyStats: (bucket: number | '') => `mg:{traffic}:hours:${bucket}`,
+  /** Hash: `stat:model` → a sum that only operators see over five minutes; 70 minutes. The key ends with the bucket. */
+  operatorMinutes: (bucket: number | '') => `mg:{traffic}:operator-minutes:${bucket}`,
+  /** The same over an hour; 25 hours. */
+  operatorHours: (bucket: number | '') => `mg:{traffic}:operator-hours:${bucket}`,
   /** Hash: `stat:model` → the sum of the current hour that is shown, and the clock `step` it belongs to; two steps. */
   shownHour: 'mg:{traffic}:shown-hour',
-  /** The same of the current five minutes. */
-  shownMinutes: 'mg:{traffic}:shown-minutes',
   /** Hash: `stat:model` → the sum currently shown, and the clock `step` it belongs to; two steps. */
   shownModels: 'mg:{traffic}:shown-models',
   /** Hash: stat → the sum currently shown, and the clock `step` it belongs to; two steps. */

@@ -21,3 +21,17 @@ export function openBullQueue<T>(
   queue.on('error', () => undefined);
   return queue;
 }
+
+/** Uses a BullMQ queue, and closes it, whether or not that succeeds. */
+export async function withBullQueue<T, Result>(
+  name: string,
+  redis: RedisClient,
+  use: (queue: Queue<T>) => Promise<Result>,
+): Promise<Result> {
+  const queue = openBullQueue<T>(name, redis);
+  try {
+    return await use(queue);
+  } finally {
+    await queue.close();
+  }
+}

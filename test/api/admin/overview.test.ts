@@ -8,7 +8,7 @@ import {
   type ScriptedVendor,
 } from '../../support/scripted-vendor.ts';
 import { testWithOwnStore } from '../../support/own-stores.ts';
-import { startStack, useStack, type TestStack } from '../../support/stack.ts';
+import { promptWorker, startStack, useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** The overview of the admin API. */
@@ -34,7 +34,8 @@ test.before(async () => {
   stack = await startStack({
     catalog: catalogOf(vendor.url),
     env: { ADMIN_TOKEN: testAdminToken },
-    api: { statsStepMs: 1 },
+    api: { statsStepMs: 1, trafficIntervalMs: 200 },
+    workers: [promptWorker],
   });
 });
 test.after.always(async () => {
@@ -64,7 +65,8 @@ test('the overview has traffic, queues, upstreams, processes and the ledger, wit
     const read = await readOverview(stack);
     // The hour and the day are read one after the other.
     const counts = [read.traffic?.hour, read.traffic?.day].map((period) => period?.all.requests);
-    return counts.every((count) => count === 3) && read.upstreams?.[1]?.drained_models.length === 1 && read;
+    const isAtRest = read.queues?.chat.running === 0 && read.upstreams?.[1]?.drained_models.length === 1;
+    return counts.every((count) => count === 3) && isAtRest && read;
   });
   t.deepEqual(overview.unavailable, []);
   const { hour, day, hours } = overview.traffic!;

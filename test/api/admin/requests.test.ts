@@ -1,4 +1,6 @@
 import test from 'ava';
+import { createApiKey, createRefillCode } from '../../../shared/accounts/credentials.ts';
+import { createTokenSecret } from '../../../shared/admin/admin-scope.ts';
 import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
 import { listVendorCharges, presentCharges } from '../../../shared/ledger/list-charges.ts';
@@ -270,5 +272,38 @@ test('whatever a customer names is found: account, key, user, request, job, batc
   t.is((await callApi(stack.url, account.apiKey, 'POST', '/users/redeem', { code })).status, 200);
   t.deepEqual(await find(code), [`${unused} ${account.id}`]);
   t.like(await readAdmin(stack.env, 'find', code), [{ kind: 'code', account: account.id }]);
+  t.deepEqual(await find(`“${account.apiKey}”`), [ofAccount]);
+  t.deepEqual(await find(`my code is ${code.toLowerCase()}!`), [`${unused} ${account.id}`]);
   t.deepEqual(await find('nobody'), []);
+});
+
+test('find asks for a text: blanks are none', async (t) => {
+  for (const text of [' ', '\t\n ', '\u00a0'])
+    t.is((await callAdmin(stack.url, testAdminToken, 'POST', '/find', { text })).status, 422);
+});
+
+test('a key, a token or a code in a query is refused with the place where it may be sent, and not repeated', async (t) => {
+  const secrets = [createApiKey(), createTokenSecret(), createRefillCode()];
+  const asked = [
+    ...secrets.flatMap((secret) => [
+      `/accounts?search=${secret}`,
+      `/accounts?search=${encodeURIComponent(`key "${secret}"`)}`,
+    ]),
+    ...[
+      '/requests?account=',
+      '/spend?account=',
+      '/jobs?account=',
+      '/jobs/none?account=',
+      '/batches?account=',
+      '/batches/none?account=',
+      '/codes?batch=',
+      '/audit?resource=account:',
+    ].map((path) => `${path}${secrets[0]}`),
+  ];
+  for (const path of asked) {
+    const response = await get(path);
+    t.is(response.status, 422, path);
+    t.regex(JSON.stringify(response.body), /POST \/v1\/admin\/find/);
+    for (const secret of secrets) t.false(JSON.stringify(response.body).includes(secret));
+  }
 });

@@ -9,6 +9,9 @@ import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
 import { RequestStatsRecorder } from '../../../shared/ledger/request-stats-recorder.ts';
 import { RequestStatsStore } from '../../../shared/ledger/request-stats-store.ts';
+import { SumsWriter } from '../../../shared/ledger/sums-writer.ts';
+import { ModelTraffic } from '../../../shared/ledger/traffic-sums.ts';
+import { TrafficStore } from '../../../shared/ledger/traffic-store.ts';
 import { noTotalSums, RequestSums, type SettledRequest } from '../../../shared/ledger/request-sums.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -47,7 +50,7 @@ test.serial("recorded sums are added to the bucket of Redis's own time, and expi
   await new RequestStatsStore(redis).record(sums);
   const after = await readSeconds();
   for (const [toKey, seconds, retentionSeconds] of [
-    [redisKeys.modelStats, 300, 4_200],
+    [redisKeys.modelStats, 300, 2_400],
     [redisKeys.hourlyStats, 3_600, 90_000],
     [redisKeys.totalStats, 600, 90_000],
   ] as const) {
@@ -149,7 +152,7 @@ test.serial('sums that a double formats inexactly are still stored exactly', asy
 
 test.serial('while Redis is unavailable sums stay in memory, and are written when it is back', async (t) => {
   const store = new RequestStatsStore(redis);
-  const recorder = new RequestStatsRecorder(store, log);
+  const recorder = new RequestStatsRecorder({ stats: store, traffic: new TrafficStore(redis), log });
   recorder.note(request);
   await server.stop();
   await recorder.flush();
@@ -170,15 +173,16 @@ test.serial('while Redis is unavailable sums stay in memory, and are written whe
 test.serial('sums added during a write are written on shutdown', async (t) => {
   const written: number[] = [];
   let finish = (): void => undefined;
-  const recorder = new RequestStatsRecorder(
-    {
+  const recorder = new RequestStatsRecorder({
+    stats: {
       record: async ({ totals }) => {
         written.push(totals.requests);
         if (written.length === 1) await new Promise<void>((resolve) => (finish = resolve));
       },
     },
+    traffic: { record: async () => undefined },
     log,
-  );
+  });
   recorder.note(request);
   const flushed = recorder.flush();
   recorder.note(request);
@@ -191,10 +195,107 @@ test.serial('sums added during a write are written on shutdown', async (t) => {
 
 test.serial('sums that Redis rejects are dropped, so that later ones are written', async (t) => {
   const store = new RequestStatsStore(redis);
-  const recorder = new RequestStatsRecorder(store, log);
+  const recorder = new RequestStatsRecorder({ stats: store, traffic: new TrafficStore(redis), log });
   recorder.note({ ...request, promptTokens: 0.5 });
   await recorder.flush();
   recorder.note({ ...request, model: 'b' });
   await recorder.stop();
   t.is((await store.readModels()).value.get('b')?.succeeded, 1);
+});
+
+test.serial(
+  'what operators see is in keys of its own, whose lives processes of other releases do not change',
+  async (t) => {
+    const recorder = new RequestStatsRecorder({
+      stats: new RequestStatsStore(redis),
+      traffic: new TrafficStore(redis),
+      log,
+    });
+    recorder.note({ ...request, costNano: 5n, vendorCostNano: 3n });
+    await recorder.stop();
+    for (const toKey of [redisKeys.modelStats, redisKeys.hourlyStats]) {
+      const [key] = await redis.keys(`${toKey('')}*`);
+      t.deepEqual(
+        (await redis.hkeys(key!)).toSorted(),
+        ['completionTokens', 'durationMs', 'promptTokens', 'succeeded', 'vendorMs'].map(
+          (name) => `${name}:a`,
+        ),
+      );
+      await redis.expire(key!, 1);
+    }
+    const store = new TrafficStore(redis);
+    for (const [toKey, shortest] of [
+      [redisKeys.operatorMinutes, 4_000],
+      [redisKeys.operatorHours, 80_000],
+    ] as const) {
+      const [key] = await redis.keys(`${toKey('')}*`);
+      t.true((await redis.ttl(key!)) > shortest);
+    }
+    for (const buckets of [await store.readLastHour(), await store.readHours()])
+      t.like(buckets.at(-1)!.models.get('a'), { succeeded: 1, costNano: 5n, vendorCostNano: 3n, costed: 1 });
+    t.is(await store.countLastHour('a'), 1);
+    t.is(await store.countLastHour('b'), 0);
+  },
+);
+
+test.serial(
+  'only the buckets of the last hour and day are read, and those that have ended only once',
+  async (t) => {
+    const current = 1_000_000;
+    let nowMs = current * 300_000;
+    for (const bucket of [current + 1, current, current - 12, current - 13])
+      await redis.hset(redisKeys.operatorMinutes(bucket), { 'failed:a:b': 3 });
+    const store = new TrafficStore(redis, async () => nowMs);
+    const readCounts = async () =>
+      (await store.readLastHour()).map(({ models }) => models.get('a:b')?.failed ?? 0);
+    t.deepEqual(await readCounts(), [3, ...Array.from({ length: 11 }, () => 0), 3]);
+    await redis.del(redisKeys.operatorMinutes(current - 12));
+    t.is((await readCounts())[0], 3);
+    t.is(await store.countLastHour('a:b'), 3);
+    nowMs += 300_000;
+    t.deepEqual(await readCounts(), [...Array.from({ length: 11 }, () => 0), 3, 3]);
+  },
+);
+
+test.serial('sums of thousands of models are written in parts that fit into calls', async (t) => {
+  const recorder = new RequestStatsRecorder({
+    stats: new RequestStatsStore(redis),
+    traffic: new TrafficStore(redis),
+    log,
+  });
+  for (let i = 0; i < 2_000; i++)
+    for (const ms of [10, 1_000, 30_000])
+      recorder.note({ ...request, model: `model-${i}`, durationMs: ms, firstTokenMs: ms / 2, costNano: 5n });
+  await recorder.stop();
+  t.is((await new RequestStatsStore(redis).readTotals()).value.requests, 6_000);
+  const { models } = (await new TrafficStore(redis).readLastHour()).at(-1)!;
+  t.is(models.size, 2_000);
+  t.like(models.get('model-1999'), { succeeded: 3, costNano: 15n });
+});
+
+test('the parts that an outage leaves are written later, and the others not again', async (t) => {
+  const written = new Map<string, number>();
+  let calls = 0;
+  const writer = new SumsWriter({
+    create: () => new ModelTraffic(),
+    store: {
+      record: async ({ models }) => {
+        calls += 1;
+        if (calls === 2) throw new AppError('service_unavailable');
+        for (const [model, { succeeded }] of models)
+          written.set(model, (written.get(model) ?? 0) + succeeded);
+      },
+    },
+    modelsPerRecord: 2,
+    intervalMs: 3_600_000,
+    log,
+  });
+  for (let i = 0; i < 5; i++) writer.note({ ...request, model: `m${i}` });
+  await writer.flush();
+  t.is(written.size, 2);
+  await writer.stop();
+  t.deepEqual(
+    [...written],
+    Array.from({ length: 5 }, (_, i) => [`m${i}`, 1]),
+  );
 });

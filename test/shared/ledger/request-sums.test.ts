@@ -8,6 +8,7 @@ import {
   toTrafficFields,
 } from '../../../shared/ledger/request-stats-fields.ts';
 import { RequestSums, type SettledRequest } from '../../../shared/ledger/request-sums.ts';
+import { ModelTraffic } from '../../../shared/ledger/traffic-sums.ts';
 
 const success: SettledRequest = {
   model: 'a',
@@ -24,7 +25,7 @@ const fail = (responseCode: number): SettledRequest => ({ ...success, success: f
 
 test('a status of 500 or more is a failure of the model; a rejected request or a disconnected caller is not', (t) => {
   const sums = new RequestSums();
-  t.true(sums.isEmpty);
+  t.is(sums.requests, 0);
   for (const request of [success, fail(500), fail(502), fail(504), fail(422), fail(499)]) sums.add(request);
   t.deepEqual(sums.totals, { requests: 6, succeeded: 1, failed: 3, tokens: 6 * 18 });
   t.deepEqual(Object.fromEntries(sums.models), {
@@ -71,16 +72,36 @@ test('sums can be read back from their Redis fields, for any model name', (t) =>
 });
 
 test('operators also see rejections, money and durations, and can read them back from Redis', (t) => {
-  const sums = new RequestSums();
+  const sums = new ModelTraffic();
   const paid = { ...success, costNano: 5_000_000_000_000_000n, vendorCostNano: 3n, firstTokenMs: 60 };
   for (const request of [paid, { ...success, costNano: 7n }, fail(502), fail(422)]) sums.add(request);
-  t.like(sums.traffic.get('a'), {
+  t.is(sums.requests, 4);
+  t.like(sums.of('a'), {
+    succeeded: 2,
+    failed: 1,
     rejected: 1,
     costNano: 5_000_000_000_000_007n,
     vendorCostNano: 3n,
     costed: 1,
     costedNano: 5_000_000_000_000_000n,
   });
-  const flat = toTrafficFields(sums.traffic).flat().map(String);
-  t.deepEqual(parseTrafficFields(['step', '1', 'later0:a', '4', ...flat]), new Map(sums.traffic));
+  const fields = Object.fromEntries(
+    toTrafficFields(sums.models).map(([name, amount]) => [name, String(amount)]),
+  );
+  t.deepEqual(parseTrafficFields({ step: '1', 'later0:a': '4', ...fields }), sums.models);
+});
+
+test('sums split into parts are the same sums', (t) => {
+  for (const create of [() => new RequestSums(), () => new ModelTraffic()]) {
+    const [sums, again] = [create(), create()] as (RequestSums & ModelTraffic)[];
+    for (let i = 0; i < 25; i++) sums!.add({ ...success, model: `m${i % 7}`, durationMs: i * 100 });
+    const parts = [...sums!.listParts(3)];
+    t.deepEqual(
+      parts.map(({ models }) => models.size),
+      [3, 3, 1],
+    );
+    for (const part of parts) again!.addAll(part as RequestSums & ModelTraffic);
+    t.deepEqual(again!.models, sums!.models);
+    t.is(again!.requests, 25);
+  }
 });

@@ -1,17 +1,11 @@
-import { useMutation } from '@tanstack/preact-query';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { useLocation } from 'wouter-preact';
-import { adminApi, call } from '../../admin/api.ts';
+import { useSecretSearch } from '../../admin/search-field.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { Icon } from '../../ui/icon.tsx';
-import { ErrorText } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
 
 /** Searches when nothing was typed for so long. */
 const pauseMs = 250;
-
-/** A key is a password: it must not come into the address and the history. */
-const isApiKey = (text: string): boolean => /^mg-[\w-]{43}$/.test(text);
 
 /** @param value what the address says */
 export function AccountSearch({
@@ -23,7 +17,7 @@ export function AccountSearch({
 }) {
   const t = useMessages<typeof en>();
   const [typed, setTyped] = useState(value);
-  const byKey = useFindByKey();
+  const secrets = useSecretSearch();
   const sent = useRef(value);
   useEffect(() => {
     // The address was changed by a link or by "back".
@@ -32,9 +26,7 @@ export function AccountSearch({
   }, [value]);
   useEffect(() => {
     const text = typed.trim();
-    if (isApiKey(text)) byKey.mutate(text);
-    else byKey.reset();
-    if (isApiKey(text) || text === sent.current) return;
+    if (secrets.take(text) || text === sent.current) return;
     const timer = setTimeout(() => {
       sent.current = text;
       onChange(text);
@@ -64,26 +56,7 @@ export function AccountSearch({
       <p id="admin-accounts-hint" class="hint">
         {t('searchHint')}
       </p>
-      {byKey.data === null && (
-        <p class="error-text" role="alert">
-          {t('noSuchKey')}
-        </p>
-      )}
-      {byKey.error !== null && <ErrorText error={byKey.error} />}
+      {secrets.found}
     </search>
   );
-}
-
-/** Goes to the account that has a key. Its data is null if there is none. */
-function useFindByKey() {
-  const [, navigate] = useLocation();
-  return useMutation({
-    mutationFn: async (text: string) => {
-      const { data } = await call(adminApi.POST('/v1/admin/find', { body: { text } }));
-      return data.find(({ kind }) => kind === 'account')?.id ?? null;
-    },
-    onSuccess: (id) => {
-      if (id !== null) navigate(`/admin/accounts/${encodeURIComponent(id)}`);
-    },
-  });
 }

@@ -9,7 +9,6 @@ const messages = {
   searchPlaceholder: 'Name, email, note, id or API key',
   searchHint:
     'Finds the beginnings of words in names, addresses and notes, and of ids from four characters on.',
-  noSuchKey: 'No account has this key. It may have been replaced.',
   noAccounts: 'No accounts yet',
   noAccountsText: 'Create one, or wait for the first customer who signs up.',
   noneFound: 'Nothing begins with “{search}”',

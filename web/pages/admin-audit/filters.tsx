@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { adminApi, call } from '../../admin/api.ts';
+import { SearchField } from '../../admin/search-field.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Field } from '../../ui/field.tsx';
 import { FilterSelect } from '../../ui/filter-select.tsx';
 import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
 import { periods, resourceTypes, splitResource, useAuditFilter } from './audit-filter.ts';
@@ -49,15 +49,12 @@ export function Filters({ children }: { readonly children: ComponentChildren }) 
         onChoose={(name) => setFilter({ resource: name })}
       />
       {type !== '' && (
-        <Field
+        <SearchField
           label={t('resourceId')}
-          type="search"
           value={id}
           maxLength={180}
-          spellcheck={false}
-          autocomplete="off"
-          onChange={(event) => {
-            const wanted = event.currentTarget.value.trim();
+          onText={(text) => {
+            const wanted = text.trim();
             setFilter({ resource: wanted === '' ? type : `${type}:${wanted}` });
           }}
         />

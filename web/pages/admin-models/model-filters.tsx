@@ -1,6 +1,7 @@
+import { SearchField } from '../../admin/search-field.tsx';
 import type { FilterChanges } from '../../lib/address-filters.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
-import { Field, Select } from '../../ui/field.tsx';
+import { Select } from '../../ui/field.tsx';
 import type en from './messages.en.ts';
 import { modelStates, type ModelFilter, type ModelView } from './routes.ts';
 
@@ -33,14 +34,13 @@ export function ModelFilters({
   const set = (name: string) => (value: string) => onChange({ [name]: value === '' ? null : value });
   return (
     <search class="admin-filters">
-      <Field
+      <SearchField
         label={t('search')}
-        type="search"
         placeholder={t('searchHint')}
-        autoComplete="off"
         maxLength={100}
         value={text}
-        onInput={({ currentTarget: { value } }) => set('q')(value)}
+        isLive
+        onText={set('q')}
       />
       <Select
         label={t('type')}

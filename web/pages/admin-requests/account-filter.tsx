@@ -2,9 +2,9 @@ import { useQuery } from '@tanstack/preact-query';
 import { useEffect, useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { AccountLink, shortId } from '../../admin/links.tsx';
+import { SearchField } from '../../admin/search-field.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Field } from '../../ui/field.tsx';
 import type en from './messages.en.ts';
 
 const maxShown = 5;
@@ -49,15 +49,12 @@ export function AccountFilter({
   };
   return (
     <div class="admin-requests-account">
-      <Field
+      <SearchField
         label={t('account')}
-        type="search"
         value={wanted}
         placeholder={t('accountHint')}
-        maxLength={200}
-        spellcheck={false}
-        autocomplete="off"
-        onChange={(event) => submit(event.currentTarget.value.trim())}
+        onText={(text) => submit(text.trim())}
+        onFound={(found) => found.account !== null && choose(found.account)}
       />
       <div class="small" role="status">
         {wanted !== '' && found !== undefined && (

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/preact-query';
 import { adminApi, call } from '../../admin/api.ts';
+import { SearchField } from '../../admin/search-field.tsx';
 import { changePeriod } from '../../lib/address-period.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Field } from '../../ui/field.tsx';
 import { FilterSelect } from '../../ui/filter-select.tsx';
 import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
 import { AccountFilter } from './account-filter.tsx';
@@ -44,16 +44,11 @@ export function Filters() {
   return (
     <section class="card filters" aria-label={t('filters')}>
       <div class="filters-find">
-        <Field
+        <SearchField
           label={t('findById')}
-          type="search"
           placeholder={t('findByIdHint')}
-          maxLength={200}
-          spellcheck={false}
-          autocomplete="off"
-          onChange={(event) => {
-            const id = event.currentTarget.value.trim();
-            if (id !== '') open(id);
+          onText={(text) => {
+            if (text.trim() !== '') open(text.trim());
           }}
         />
       </div>

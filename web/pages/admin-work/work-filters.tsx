@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { SearchField } from '../../admin/search-field.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { Field } from '../../ui/field.tsx';
 import type en from './messages.en.ts';
 
 const accountId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -28,28 +28,20 @@ export function WorkFilters({
   return (
     <search class="admin-work-filters">
       <div class="admin-filters">
-        <Field
+        <SearchField
           key={account}
           label={t('account')}
-          type="search"
-          autoComplete="off"
-          spellcheck={false}
-          maxLength={200}
           placeholder={t('accountHint')}
           defaultValue={account}
           error={wrong === null ? null : t('notAnId')}
-          onChange={({ currentTarget: { value } }) => findAccount(value.trim())}
+          onText={(text) => findAccount(text.trim())}
+          onFound={(found) => found.account !== null && findAccount(found.account)}
         />
         {children}
-        <Field
+        <SearchField
           label={t(kind === 'job' ? 'findJob' : 'findBatch')}
-          type="search"
-          autoComplete="off"
-          spellcheck={false}
-          maxLength={100}
-          onChange={({ currentTarget: { value } }) => {
-            if (value.trim() !== '')
-              change({ [kind]: value.trim(), tab: kind === 'job' ? 'jobs' : 'batches' });
+          onText={(text) => {
+            if (text.trim() !== '') change({ [kind]: text.trim(), tab: kind === 'job' ? 'jobs' : 'batches' });
           }}
         />
       </div>

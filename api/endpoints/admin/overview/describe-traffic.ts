@@ -1,51 +1,41 @@
 import { toRubNumber } from '../../../../shared/encoding/money.ts';
 import { findQuantile, type DurationHistogram } from '../../../../shared/ledger/duration-histogram.ts';
-import type { BucketSums } from '../../../../shared/ledger/request-stats-store.ts';
-import { noModelSums } from '../../../../shared/ledger/request-sums.ts';
-import { addTraffic, noTraffic, type TrafficSums } from '../../../../shared/ledger/traffic-sums.ts';
+import {
+  addTraffic,
+  countRequests,
+  createTraffic,
+  ModelTraffic,
+  type TrafficSums,
+} from '../../../../shared/ledger/traffic-sums.ts';
+import type { TrafficBucket } from '../../../../shared/ledger/traffic-store.ts';
 import type { Overview } from '../../../contract/admin/overview.ts';
 
-type Traffic = NonNullable<Overview['traffic']>;
+export type Traffic = NonNullable<Overview['traffic']>;
 type Period = Traffic['hour'];
 
 /** Models of each of the two lists of a period. */
 const maxModels = 5;
-
-interface Sums extends TrafficSums {
-  readonly succeeded: number;
-  readonly failed: number;
-}
-
-const noSums: Sums = { ...noTraffic, succeeded: 0, failed: 0 };
-
-const add = (one: Sums, other: Sums): Sums => ({
-  ...addTraffic(one, other),
-  succeeded: one.succeeded + other.succeeded,
-  failed: one.failed + other.failed,
-});
-
-const countAll = ({ succeeded, failed, rejected }: Sums): number => succeeded + failed + rejected;
 
 /**
  * Describes the traffic of the last hour and day. Its work grows with the models, not with the requests. Pure.
  * @param minutes the last hour in parts, oldest first
  * @param hours the last 24 hours, oldest first
  */
-export function describeTraffic(minutes: readonly BucketSums[], hours: readonly BucketSums[]): Traffic {
+export function describeTraffic(minutes: readonly TrafficBucket[], hours: readonly TrafficBucket[]): Traffic {
   return {
     hour: describePeriod(minutes),
     day: describePeriod(hours),
     hours: hours.map((hour) => {
-      const sums = sumAll([...sumByModel([hour]).values()]);
+      const sums = sumAll(hour.models.values());
       const { requests, failed, rejected, cost, vendor_cost, margin } = describe(sums);
       return { hour: toText(hour.startMs), requests, failed, rejected, cost, vendor_cost, margin };
     }),
   };
 }
 
-function describePeriod(buckets: readonly BucketSums[]): Period {
+function describePeriod(buckets: readonly TrafficBucket[]): Period {
   const models = [...sumByModel(buckets)];
-  const list = (rank: (sums: Sums) => number): Period['most_requests'] =>
+  const list = (rank: (sums: TrafficSums) => number): Period['most_requests'] =>
     models
       .filter(([, sums]) => rank(sums) > 0)
       .sort(([a, one], [b, other]) => rank(other) - rank(one) || (a < b ? -1 : 1))
@@ -54,28 +44,27 @@ function describePeriod(buckets: readonly BucketSums[]): Period {
   return {
     since: toText(buckets[0]?.startMs ?? Date.now()),
     all: describe(sumAll(models.map(([, sums]) => sums))),
-    most_requests: list(countAll),
+    most_requests: list(countRequests),
     most_failed: list(({ failed }) => failed),
   };
 }
 
-function sumByModel(buckets: readonly BucketSums[]): Map<string, Sums> {
-  const sums = new Map<string, Sums>();
-  for (const { models, traffic } of buckets)
-    for (const model of new Set([...models.keys(), ...traffic.keys()])) {
-      const { succeeded, failed } = models.get(model) ?? noModelSums;
-      const more = { ...(traffic.get(model) ?? noTraffic), succeeded, failed };
-      sums.set(model, add(sums.get(model) ?? noSums, more));
-    }
-  return sums;
+function sumByModel(buckets: readonly TrafficBucket[]): ReadonlyMap<string, TrafficSums> {
+  const sums = new ModelTraffic();
+  for (const { models } of buckets) for (const [model, added] of models) addTraffic(sums.of(model), added);
+  return sums.models;
 }
 
-const sumAll = (all: readonly Sums[]): Sums => all.reduce(add, noSums);
+function sumAll(all: Iterable<TrafficSums>): TrafficSums {
+  const total = createTraffic();
+  for (const sums of all) addTraffic(total, sums);
+  return total;
+}
 
-function describe(sums: Sums): Period['all'] {
+function describe(sums: TrafficSums): Period['all'] {
   const { succeeded, failed, rejected, costNano, vendorCostNano, costed, costedNano } = sums;
   return {
-    requests: countAll(sums),
+    requests: countRequests(sums),
     succeeded,
     failed,
     rejected,

@@ -12,7 +12,6 @@ import type { RefusedKey, SystemReading } from '../../../operator/conditions/sys
 import type { UpstreamState } from '../../../operator/watch-upstreams.ts';
 import type { Services } from '../../../services.ts';
 import { describeConditions } from './describe-conditions.ts';
-import { describeTraffic } from './describe-traffic.ts';
 
 type Part<Name extends keyof Overview> = NonNullable<Overview[Name]>;
 
@@ -21,13 +20,13 @@ const maxReadMs = 2_000;
 
 /** Reads what the first page of operators shows. Parts that cannot be read are null. Never throws for an outage. */
 export async function readOverview(services: Services): Promise<Overview> {
-  const { catalog, conditions, demand, hourlyStats, lastHourStats, redis, system, upstreams } = services;
+  const { catalog, conditions, demand, redis, system, traffic: trafficStats, upstreams } = services;
   const reading = await system.read();
   // Sums that were read before an outage are still known; they would look like those of now.
   const ifUp = async <T>(read: () => Promise<T>): Promise<T | null> =>
     reading.isRedisUp ? await attempt(read) : null;
   const [traffic, queues, states, processes] = await Promise.all([
-    ifUp(async () => describeTraffic((await lastHourStats.get()).value, (await hourlyStats.get()).value)),
+    ifUp(async () => (await trafficStats.get()).value),
     ifUp(async () => describeQueues(await demand.get())),
     ifUp(() => upstreams.get()),
     ifUp(() => new WorkerRegistryStore(redis).readProcesses()),

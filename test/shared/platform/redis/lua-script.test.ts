@@ -140,3 +140,19 @@ test('every file says what it is for, and assigns each key and argument once, wi
       );
   }
 });
+
+test('a list may have more items than fit on the stack as arguments of a call', async (t) => {
+  const file = writeScript(
+    t,
+    `-- Counts its items.
+local first = KEYS[1] -- a key
+for eachArg = 0, #ARGV - 1, 1 do
+  local text = ARGV[eachArg + 1] -- a text
+end
+return #ARGV
+`,
+  );
+  const script = new LuaScript(file, ['first'], { itemNames: ['text'] });
+  const items = Array.from({ length: 300_000 }, () => ({ text: 'x' }));
+  t.is(await script.run(redis(), { first: 'a' }, items), items.length);
+});

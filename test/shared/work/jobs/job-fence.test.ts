@@ -85,7 +85,11 @@ async function finish(
 ): Promise<void> {
   const log = createLogger('test', 'silent');
   const { redis, ledger, hotAccounts, mongo } = services;
-  const requestStats = new RequestStatsRecorder({ record: async () => undefined }, log);
+  const requestStats = new RequestStatsRecorder({
+    stats: { record: async () => undefined },
+    traffic: { record: async () => undefined },
+    log,
+  });
   const dependencies = { redis, ledger, hotAccounts, requestStats, prices: new PriceStore(mongo.db) };
   const request: AdmittedRequest = {
     requestId: id,

@@ -63,7 +63,11 @@ function createDependencies({ redis, mongo, config, log }: TestStack, recorded: 
     redis,
     ledger,
     hotAccounts: new HotAccountStore(redis, new AccountStore(mongo.db, config), ledger),
-    requestStats: new RequestStatsRecorder({ record }, log),
+    requestStats: new RequestStatsRecorder({
+      stats: { record },
+      traffic: { record: async () => undefined },
+      log,
+    }),
     prices: new PriceStore(mongo.db),
   };
 }

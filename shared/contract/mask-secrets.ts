@@ -1,0 +1,18 @@
+/** An API key or a token of the admin API, also one that was cut or mistyped. */
+const keys = /(?<![A-Za-z0-9_-])(mga?-)[A-Za-z0-9_-]{12,}/gi;
+/** A refill code as it was issued, also with a mistyped character. */
+const issuedCodes = /(?<![A-Za-z0-9_-])[0-9A-Z]{4}(?:-[0-9A-Z]{4}){4}(?![A-Za-z0-9_-])/gi;
+/** A refill code as people type it: in Latin letters or Cyrillic ones that look the same, with any dashes, spaces, or neither. */
+const typedCodes =
+  /(?<![\p{L}\p{N}_-])[2-9A-HJKMNP-ZАВЕКМНРСТУХ]{4}([\s\p{Pd}\u2212]{0,3})[2-9A-HJKMNP-ZАВЕКМНРСТУХ]{4}(?:\1[2-9A-HJKMNP-ZАВЕКМНРСТУХ]{4}){3}(?![\p{L}\p{N}_-])/giu;
+
+/** Hides keys, tokens and codes in a text that is logged or returned, such as a path into which one was pasted. */
+export const maskSecrets = (text: string): string =>
+  text.replaceAll(issuedCodes, '…').replaceAll(keys, '$1…');
+
+/** Lists what may be API keys, tokens of the admin API or refill codes in a text, keys first. */
+export const listSecrets = (text: string): string[] =>
+  [keys, issuedCodes, typedCodes].flatMap((pattern) => text.match(pattern) ?? []);
+
+/** Whether a text that somebody has typed or pasted has a key, a token or a code anywhere in it. */
+export const hasSecret = (text: string): boolean => listSecrets(text).length > 0;
