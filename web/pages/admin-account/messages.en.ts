@@ -1,9 +1,11 @@
 import accountTexts from '../../admin/accounts/texts.en.ts';
+import spendTexts from '../../admin/spend/texts.en.ts';
 import type { Catalog } from '../../lib/messages.ts';
 import texts from '../jobs/shared/texts.en.ts';
 
 const messages = {
   ...accountTexts,
+  ...spendTexts,
   ...texts,
   title: 'Account',
   allAccounts: 'All accounts',
@@ -99,14 +101,6 @@ const messages = {
   duration: 'Ran for',
   noSpend: 'Nothing in 30 days',
   noSpendText: 'What requests cost is added up here, by day and by model.',
-  spent: 'Spent',
-  vendorCost: 'Cost of vendors',
-  partlyKnown: 'not known of all requests',
-  margin: 'Margin',
-  requestCount: 'Requests',
-  failureCount: 'Failed',
-  inputTokens: 'Input tokens',
-  outputTokens: 'Output tokens',
   byModel: 'By model, 30 days',
   byDay: 'By day, 30 days, in UTC',
   time: 'Time',

@@ -1,10 +1,12 @@
 import accountTexts from '../../admin/accounts/texts.ru.ts';
+import spendTexts from '../../admin/spend/texts.ru.ts';
 import type { TranslationOf } from '../../lib/messages.ts';
 import texts from '../jobs/shared/texts.ru.ts';
 import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
   ...accountTexts,
+  ...spendTexts,
   ...texts,
   title: 'Аккаунт',
   allAccounts: 'Все аккаунты',
@@ -105,14 +107,6 @@ const messages: TranslationOf<typeof en> = {
   duration: 'Выполнялось',
   noSpend: 'За 30 дней ничего',
   noSpendText: 'Здесь складывается стоимость запросов — по дням и по моделям.',
-  spent: 'Потрачено',
-  vendorCost: 'Стоимость у поставщиков',
-  partlyKnown: 'известна не для всех запросов',
-  margin: 'Маржа',
-  requestCount: 'Запросы',
-  failureCount: 'С ошибкой',
-  inputTokens: 'Входные токены',
-  outputTokens: 'Выходные токены',
   byModel: 'По моделям за 30 дней',
   byDay: 'По дням за 30 дней, UTC',
   time: 'Время',
