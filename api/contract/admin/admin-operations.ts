@@ -22,6 +22,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
+import { checkAdminUpstreams, getDoctorReport } from './doctor.ts';
 import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
@@ -52,6 +53,8 @@ export const adminOperations = {
   getAdminSession,
   endAdminSession,
   getOverview,
+  getDoctorReport,
+  checkAdminUpstreams,
   findAnything,
   createAccount,
   listAccounts,
