@@ -140,3 +140,14 @@ withBrowser('spending fits a phone, in Russian and dark', async (t) => {
   t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
   await takeScreenshots(web, 'console-spend-ru', false);
 });
+
+withBrowser('the books of an account are added up when somebody asks', async (t) => {
+  const web = await useWebPage(t, browser, stack, { size: 'phone', language: 'ru' });
+  await startConsole(web, stack);
+  await web.open(`/admin/accounts/${ids.at(-1)}?tab=refills`);
+  await web.page.getByRole('button', { name: 'Сверить счёт' }).click();
+  await web.page.getByText('Счёт сходится').waitFor();
+  await web.page.getByText(/^Баланс .* = зачислено .* − потрачено 0,00/).waitFor();
+  t.is(await web.page.evaluate('document.documentElement.scrollWidth'), 390);
+  await takeScreenshots(web, 'console-books-ru');
+});

@@ -22,6 +22,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
+import { verifyAccountLedger } from './ledger.ts';
 import { checkAdminUpstreams, getDoctorReport } from './doctor.ts';
 import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
@@ -60,6 +61,7 @@ export const adminOperations = {
   listAccounts,
   getAccount,
   listAccountRefills,
+  verifyAccountLedger,
   updateAccount,
   creditAccount,
   banAccount,

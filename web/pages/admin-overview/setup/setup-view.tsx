@@ -96,7 +96,14 @@ function Checked({ at }: { readonly at: string | undefined }) {
 }
 
 /** What was found is in English, as the command says it. */
-function FindingList({ findings, none }: { readonly findings: readonly Finding[]; readonly none?: string }) {
+function FindingList({
+  findings,
+  none,
+}: {
+  readonly findings: readonly Finding[];
+  /** Of a list of all: what to say if nothing was found. Others are of one status, which their title says. */
+  readonly none?: string;
+}) {
   const t = useMessages<typeof en>();
   if (findings.length === 0) return <p class="soft">{none}</p>;
   return (
@@ -105,7 +112,7 @@ function FindingList({ findings, none }: { readonly findings: readonly Finding[]
         <li key={`${check} ${i}`}>
           <p class="admin-setup-check">
             <span lang="en">{check}</span>
-            <Badge tone={tones[status]}>{t(`finding_${status}`)}</Badge>
+            {none !== undefined && <Badge tone={tones[status]}>{t(`finding_${status}`)}</Badge>}
           </p>
           <div lang="en">
             <p>{found}</p>
