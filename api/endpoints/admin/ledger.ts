@@ -17,7 +17,12 @@ export const verifyAccountLedger = defineAdminEndpoint(operations.verifyAccountL
       checked: checked && {
         ...checked.money,
         difference_count: checked.differenceCount,
-        differences: checked.differences.map(({ account: _, ...difference }) => difference),
+        differences: checked.differences.map(({ check, request_id, expected, found }) => ({
+          check,
+          request_id,
+          expected,
+          found,
+        })),
       },
     };
   };

@@ -57,7 +57,7 @@ test('the books of an account are those that the command finds, and a difference
 
   await stack.mongo.db
     .collection<LedgerDocument>('ledger')
-    .updateOne({ _id: id }, { $inc: { amountNano: -1n as never } });
+    .updateOne({ _id: id }, { $inc: { amountNano: -1n } });
   const wrong = (await verify(account.id)).checked!;
   t.true(wrong.difference_count > 0);
   t.true(wrong.differences.some(({ check }) => check === 'balance in MongoDB equals refills minus charges'));

@@ -28,9 +28,10 @@ async function rank(pages: readonly SpendRow[][], order: SpendOrder, limit: numb
     await Promise.resolve();
     yield* pages;
   }
-  let last;
-  for await (const ranked of rankSpend(read(), { order, isAscending, limit })) last = ranked;
-  return { ...last!, models: last!.rows.map(({ model }) => model) };
+  const all = [];
+  for await (const ranked of rankSpend(read(), { order, isAscending, limit })) all.push(ranked);
+  const last = all.at(-1)!;
+  return { ...last, models: last.rows.map(({ model }) => model) };
 }
 
 test('the first rows of an order are found among all pages, and the total is exact and of all rows', async (t) => {

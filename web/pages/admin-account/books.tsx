@@ -27,9 +27,12 @@ export function Books({ accountId }: { readonly accountId: string }) {
       ),
     enabled: false,
   });
+  const read = (): void => {
+    refetch().catch(() => undefined);
+  };
   return (
     <div class="admin-account-books">
-      <Button busy={isFetching} onClick={() => refetch()}>
+      <Button busy={isFetching} onClick={read}>
         {t('checkBooks')}
       </Button>
       <div role="status">

@@ -32,6 +32,9 @@ export function SetupView() {
     refetchOnWindowFocus: false,
     staleTime: 60_000,
   });
+  const checkAgain = (): void => {
+    query.refetch().catch(() => undefined);
+  };
   const loading = <Skeleton lines={8} height="2.5rem" />;
   return (
     <div class="page admin-setup">
@@ -42,7 +45,7 @@ export function SetupView() {
             {t('title')}
           </SiteLink>
           {mayCall && <Button onClick={() => setIsAsking(true)}>{t('callUpstreams')}</Button>}
-          <Button icon="refresh" busy={query.isFetching} onClick={() => query.refetch()}>
+          <Button icon="refresh" busy={query.isFetching} onClick={checkAgain}>
             {t('checkAgain')}
           </Button>
         </div>

@@ -74,7 +74,7 @@ function Named({ row, by }: { readonly row: Row; readonly by: Dimension }) {
       return (
         <>
           <AccountLink id={id} name={row.name ?? null} />
-          {row.name != null && (
+          {typeof row.name === 'string' && (
             <code class="request-table-note" title={id}>
               {shortId(id)}
             </code>
