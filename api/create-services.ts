@@ -40,6 +40,8 @@ import { JobPolls } from './jobs/job-polls.ts';
 import type { ApiOptions } from './options.ts';
 import { readFromRedis } from './http/request/read-turns.ts';
 import type { Services } from './services.ts';
+import { reportFindings } from '../shared/doctor/finding.ts';
+import { runDoctor } from '../shared/doctor/run-doctor.ts';
 import { loadBrandFiles } from './pages/site/brand-files.ts';
 import { EmailCodeStore } from './account-area/email-code-store.ts';
 import { GrantQuota } from './account-area/grant-quota.ts';
@@ -67,8 +69,13 @@ const maxRedisTurns = 8;
  */
 const recordingTimeoutMs = 5_000;
 
+/** Checks of the set-up open connections of their own, so one serves whoever asks within this time. */
+const doctorValidMs = 5_000;
+
 export interface ServicesParts {
   readonly config: Config;
+  /** Only for checks of the set-up: everything else takes the configuration. */
+  readonly env: NodeJS.ProcessEnv;
   readonly stores: Stores;
   readonly metrics: ProcessMetrics;
   readonly writeMetrics: Services['writeMetrics'];
@@ -89,7 +96,7 @@ export interface RunningServices {
 
 /** Creates the dependencies of middleware and endpoints. */
 export function createServices(parts: ServicesParts): RunningServices {
-  const { config, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore } = parts;
+  const { config, env, stores, metrics, writeMetrics, dispatch, responseMemory, requestStatsStore } = parts;
   const { board, options, tracing, log } = parts;
   const { redis, mongo, objects, catalog, accounts, hotAccounts, ledger, codes, mails } = stores;
   const captcha = new Captcha({ redis, log });
@@ -108,6 +115,11 @@ export function createServices(parts: ServicesParts): RunningServices {
     demand: new RecentReading('reading the demand', () => readDemand({ redis, catalog })),
     upstreams: new RecentReading('reading the state of upstreams', () => readUpstreams({ redis, catalog })),
     conditions: board,
+    doctor: new RecentReading(
+      'checking the set-up',
+      () => reportFindings(() => runDoctor(env)),
+      doctorValidMs,
+    ),
     system: new SystemReader({ redis, mongo, objects, catalog, workers: dispatch.workers }),
     isStopping: false,
     redis,

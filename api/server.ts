@@ -89,6 +89,7 @@ export async function startApi(
   const { dispatch, reservations } = runningDispatch;
   const runningServices = createServices({
     config,
+    env,
     stores,
     metrics,
     writeMetrics: () => processGroup?.writeMetrics() ?? metrics.write(),

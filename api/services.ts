@@ -9,6 +9,7 @@ import type { HistoryStore } from './endpoints/users/history-store.ts';
 import type { RequestLogStore } from '../shared/ledger/request-log-store.ts';
 import type { ReasoningStore } from '../shared/work/reasoning-store.ts';
 import type { ProcessMetrics } from '../shared/platform/metrics/process-metrics.ts';
+import type { DoctorReport } from '../shared/doctor/finding.ts';
 import type { Demand } from '../shared/work/demand/demand.ts';
 import type { RecentReading } from './operator/recent-reading.ts';
 import type { UpstreamState } from './operator/watch-upstreams.ts';
@@ -82,6 +83,8 @@ export interface Services extends Dispatch {
   readonly upstreams: RecentReading<readonly UpstreamState[]>;
   /** What is wrong, as this process sees it. */
   readonly conditions: Pick<ConditionBoard, 'list'>;
+  /** What `admin doctor` finds, from this process. */
+  readonly doctor: RecentReading<DoctorReport>;
   /** The state of the stores and the workers. */
   readonly system: SystemReader;
   /** Whether this process has stopped to take requests. */

@@ -1,5 +1,5 @@
-import { runDoctor } from './doctor/run-doctor.ts';
-import { FoundProblems, type AdminContext, type StorelessVerb } from './command.ts';
+import { runDoctor } from '../../shared/doctor/run-doctor.ts';
+import { FoundProblems, type StorelessVerb } from './command.ts';
 import { openTrail } from './open-trail.ts';
 import { endProgress, showProgress } from './progress.ts';
 
@@ -16,11 +16,9 @@ export const doctorVerbs: Record<string, StorelessVerb> = {
     async runWithoutStores({ env, flags, warn }) {
       const upstreams = flags.has('upstreams');
       showProgress(upstreams ? 'Checking, and calling each upstream' : 'Checking');
-      const options = {
-        upstreams,
-        openTrail: (stores: Pick<AdminContext, 'mongo'>) => openTrail(stores, warn),
-      };
-      const findings = await runDoctor(env, options).finally(() => endProgress());
+      const findings = await runDoctor(env, upstreams ? (stores) => openTrail(stores, warn) : null).finally(
+        () => endProgress(),
+      );
       if (findings.some(({ status }) => status === 'problem')) throw new FoundProblems(findings);
       return findings;
     },

@@ -6,7 +6,7 @@ import { FoundProblems, CommandError, UsageError, type AdminContext, type AdminV
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
-import { verifyLedger } from './verify/verify-ledger.ts';
+import { verifyLedger } from '../../shared/admin/verify/verify-ledger.ts';
 
 export const ledgerVerbs: Record<string, AdminVerb> = {
   verify: {

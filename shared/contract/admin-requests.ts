@@ -110,7 +110,10 @@ export type AdminRequest = Static<typeof AdminRequest>;
 
 export const AdminSpend = Type.Object(
   {
-    account: Type.Optional(Type.String({ description: 'Only if `by` has it, as for the next three.' })),
+    account: Type.Optional(Type.String({ description: 'Only if `by` has it, as for the next four.' })),
+    name: Type.Optional(
+      Nullable(Type.String({ description: 'The name of the account, or else its email address.' })),
+    ),
     upstream: Type.Optional(Type.String({ description: 'The upstream that was called last.' })),
     model: Type.Optional(Type.String()),
     day: Type.Optional(Type.String({ description: 'YYYY-MM-DD, in UTC, of the admission.' })),
@@ -140,3 +143,39 @@ export const AdminSpend = Type.Object(
   { title: 'AdminSpend' },
 );
 export type AdminSpend = Static<typeof AdminSpend>;
+
+const Sum = (what: string) => Type.String({ description: `${what}, in roubles: exact, as a decimal.` });
+
+/** Sums of money of many rows may have more digits than a JSON number keeps. */
+export const AdminSpendTotal = Type.Object(
+  {
+    rows: Type.Integer({ description: 'How many rows there are, also those that `limit` leaves out.' }),
+    ...Type.Pick(AdminSpend, [
+      'requests',
+      'failures',
+      'free_requests',
+      'prompt_tokens',
+      'cached_tokens',
+      'completion_tokens',
+      'costed_requests',
+    ]).properties,
+    cost: Sum('What customers paid'),
+    vendor_cost: Nullable(Sum('What the vendors charge, as far as it is known')),
+    margin: Nullable(Sum('What is left of what customers paid for the requests whose vendor cost is known')),
+  },
+  { title: 'AdminSpendTotal', description: 'What all rows add up to; only with `limit`.' },
+);
+export type AdminSpendTotal = Static<typeof AdminSpendTotal>;
+
+/** What rows of spending can be ordered by. */
+export const spendOrders = [
+  'cost',
+  'requests',
+  'failures',
+  'tokens',
+  'vendor_cost',
+  'margin',
+  'margin_share',
+  'day',
+] as const;
+export type SpendOrder = (typeof spendOrders)[number];

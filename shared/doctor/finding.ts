@@ -6,7 +6,8 @@ import { within } from '../platform/runtime/within.ts';
  * - `warning`: it works, but should be changed
  * - `problem`: requests, money or data are lost until it is changed
  */
-export type FindingStatus = 'ok' | 'warning' | 'problem';
+export const findingStatuses = ['ok', 'warning', 'problem'] as const;
+export type FindingStatus = (typeof findingStatuses)[number];
 
 /** What the doctor found about one thing. */
 export interface Finding {
@@ -15,6 +16,18 @@ export interface Finding {
   readonly found: string;
   /** What to do. Null if there is nothing to do. */
   readonly advice: string | null;
+}
+
+/** What the doctor found, and when. */
+export interface DoctorReport {
+  readonly at: string;
+  readonly findings: readonly Finding[];
+}
+
+/** @param run finds it */
+export async function reportFindings(run: () => Promise<readonly Finding[]>): Promise<DoctorReport> {
+  const findings = await run();
+  return { at: new Date().toISOString(), findings };
 }
 
 /** A check that takes longer has failed. */

@@ -227,6 +227,11 @@ export class LedgerStore {
     return sums;
   }
 
+  /** Counts the entries of an account, at most `limit`. */
+  async countEntries(accountId: string, limit: number): Promise<number> {
+    return await this.entries.countDocuments({ accountId }, { limit, maxTimeMS: 5_000 });
+  }
+
   /**
    * Inserts the documents that are not there yet.
    * @returns the documents that are already stored from another stream position: they were created again after Redis

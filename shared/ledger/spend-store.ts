@@ -45,9 +45,16 @@ export interface SpendFilter {
 
 interface StoredSpend extends SpendSums {
   readonly accountId?: string;
+  readonly name?: string;
   readonly upstream?: string;
   readonly model: string;
   readonly day: string;
+}
+
+interface NamedAccount {
+  readonly _id: string;
+  readonly name?: string;
+  readonly email?: string;
 }
 
 /** In place of a model, in sums over all models of a shard. Totals of a month are then few documents. */
@@ -69,7 +76,7 @@ export class SpendStore {
   readonly ofAccounts: Collection<AccountSpendDocument>;
   readonly ofModels: Collection<ModelSpendDocument>;
   readonly ofUpstreams: Collection<UpstreamSpendDocument>;
-  readonly #accounts: Collection<{ _id: string }>;
+  readonly #accounts: Collection<NamedAccount>;
 
   constructor(db: Database) {
     this.ofAccounts = db.collection('account_spend');
@@ -108,7 +115,7 @@ export class SpendStore {
           ? this.#readAllAccounts(filter, run)
           : filter.accountId === undefined
             ? readBatches(findOfModels(this.ofModels, filter, by), run)
-            : readBatches(this.#findOfAccount(filter, filter.accountId), run);
+            : this.#readAccount(filter, filter.accountId, by, run);
     yield* sumSpend(pages, by);
   }
 
@@ -123,9 +130,16 @@ export class SpendStore {
     return null;
   }
 
-  #findOfAccount({ model, since, until }: SpendFilter, accountId: string): FindCursor<StoredSpend> {
+  async *#readAccount(
+    { model, since, until }: SpendFilter,
+    accountId: string,
+    by: ReadonlySet<SpendDimension>,
+    run: RunRead,
+  ): AsyncGenerator<StoredSpend[]> {
     const within = { day: { $gte: since, $lte: until }, ...(model !== undefined && { model }) };
-    return this.ofAccounts.find({ accountId, ...within }, limits).sort({ day: 1, model: 1 });
+    const names = by.has('account') ? await run(() => this.#readNames({ _id: accountId })) : new Map();
+    const cursor = this.ofAccounts.find({ accountId, ...within }, limits).sort({ day: 1, model: 1 });
+    for await (const page of readBatches(cursor, run)) yield addNames(page, names);
   }
 
   /** Sums of all accounts, one account after the other. Accounts without sums give empty pages. */
@@ -133,7 +147,8 @@ export class SpendStore {
     const within = { day: { $gte: since, $lte: until }, ...(model !== undefined && { model }) };
     let last = '';
     for (;;) {
-      const ids = await run(() => this.#readAccountIds(last));
+      const names = await run(() => this.#readNames({ _id: { $gt: last } }));
+      const ids = [...names.keys()];
       if (ids.length === 0) return;
       last = ids.at(-1)!;
       const filter: mongoose.mongo.Filter<AccountSpendDocument> = { accountId: { $in: ids }, ...within };
@@ -141,20 +156,31 @@ export class SpendStore {
       const cursor = this.ofAccounts.find(filter, limits).sort({ accountId: 1, day: 1, model: 1 });
       for await (const page of readBatches(cursor, run)) {
         isEmpty = false;
-        yield page;
+        yield addNames(page, names);
       }
       if (isEmpty) yield [];
     }
   }
 
-  async #readAccountIds(after: string): Promise<string[]> {
+  /** The names of some accounts, by their ids, in the order of these. */
+  async #readNames(filter: mongoose.mongo.Filter<NamedAccount>): Promise<Map<string, string | undefined>> {
     const found = await this.#accounts
-      .find({ _id: { $gt: after } }, { projection: { _id: 1 }, maxTimeMS: limits.maxTimeMS })
+      .find(filter, { projection: { name: 1, email: 1 }, maxTimeMS: limits.maxTimeMS })
       .sort({ _id: 1 })
       .limit(accountsPerRead)
       .toArray();
-    return found.map(({ _id }) => _id);
+    return new Map(found.map(({ _id, name, email }) => [_id, name ?? email]));
   }
+}
+
+function addNames(
+  page: readonly AccountSpendDocument[],
+  names: ReadonlyMap<string, string | undefined>,
+): StoredSpend[] {
+  return page.map((document) => {
+    const name = names.get(document.accountId);
+    return name === undefined ? document : { ...document, name };
+  });
 }
 
 /** Sums over all accounts, by day. */

@@ -53,6 +53,8 @@ export const noSumsOfBoth = 'or the filters name an account and an upstream: the
 /** Sums by some dimensions. The others are null. */
 export interface SpendRow extends SpendSums {
   readonly account: string | null;
+  /** What the account is called: its name, or else its address. */
+  readonly name: string | null;
   readonly upstream: string | null;
   readonly model: string | null;
   readonly day: string | null;
@@ -60,11 +62,12 @@ export interface SpendRow extends SpendSums {
 
 type Summed = SpendSums & {
   readonly accountId?: string;
+  readonly name?: string;
   readonly upstream?: string;
   readonly model: string;
   readonly day: string;
 };
-type Sums = { -readonly [K in keyof SpendSums]: SpendSums[K] };
+export type Sums = { -readonly [K in keyof SpendSums]: SpendSums[K] };
 
 /**
  * Sums documents by some dimensions. Holds the sums of one account and day, so at most one row per model, and per upstream.
@@ -75,7 +78,7 @@ export async function* sumSpend(
   pages: AsyncIterable<readonly Summed[]>,
   by: ReadonlySet<SpendDimension>,
 ): AsyncGenerator<SpendRow[]> {
-  let current: Pick<SpendRow, 'account' | 'day'> | null = null;
+  let current: Pick<SpendRow, 'account' | 'name' | 'day'> | null = null;
   let groups = new Map<string, Pick<SpendRow, 'upstream' | 'model'> & { readonly sums: Sums }>();
   const takeRows = (): SpendRow[] => {
     const rows = [...groups].sort(([one], [other]) => (one < other ? -1 : 1));
@@ -91,14 +94,14 @@ export async function* sumSpend(
       const day = by.has('day') ? document.day : null;
       if (current === null || current.account !== account || current.day !== day) {
         complete.push(...takeRows());
-        current = { account, day };
+        current = { account, name: account === null ? null : (document.name ?? null), day };
       }
       const upstream = by.has('upstream') ? (document.upstream ?? null) : null;
       const model = by.has('model') ? document.model : null;
       const key = `${upstream ?? ''} ${model ?? ''}`;
       const group = groups.get(key);
       if (group === undefined) groups.set(key, { upstream, model, sums: pickSums(document) });
-      else add(group.sums, pickSums(document));
+      else addSums(group.sums, pickSums(document));
     }
     yield complete;
   }
@@ -108,7 +111,7 @@ export async function* sumSpend(
 /** Incrementing past 32 bits turns a count into an int64 in MongoDB, which is read as a bigint. */
 const toNumber = (count: number | bigint): number => Number(count);
 
-const pickSums = (document: SpendSums): Sums => ({
+export const pickSums = (document: SpendSums): Sums => ({
   requests: toNumber(document.requests),
   failures: toNumber(document.failures),
   rows: toNumber(document.rows),
@@ -122,7 +125,7 @@ const pickSums = (document: SpendSums): Sums => ({
   costedNano: document.costedNano,
 });
 
-function add(sums: Sums, more: SpendSums): void {
+export function addSums(sums: Sums, more: SpendSums): void {
   sums.requests += more.requests;
   sums.failures += more.failures;
   sums.rows += more.rows;

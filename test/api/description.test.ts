@@ -98,6 +98,8 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'getAdminSession',
   'getAccount',
   'listAccountRefills',
+  'verifyAccountLedger',
+  'getAuditEvent',
   'updateAccount',
   'creditAccount',
   'banAccount',

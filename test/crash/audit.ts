@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { verifyLedger as verify, type VerifyDeps } from '../../scripts/admin/verify/verify-ledger.ts';
+import { verifyLedger as verify, type VerifyDeps } from '../../shared/admin/verify/verify-ledger.ts';
 import type { LedgerDocument } from '../../shared/ledger/ledger-store.ts';
 import { redisKeys, shardCount } from '../../shared/platform/redis/redis-keys.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
-import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
+import { verifyLedger } from '../../shared/admin/verify/verify-ledger.ts';
 import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { LedgerStore } from '../../shared/ledger/ledger-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';

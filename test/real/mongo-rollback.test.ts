@@ -1,5 +1,5 @@
 import test from 'ava';
-import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
+import { verifyLedger } from '../../shared/admin/verify/verify-ledger.ts';
 import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';

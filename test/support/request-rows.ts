@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import type { AccountSpendDocument } from '../../shared/ledger/spend-store.ts';
 
 /** A row of the request log as the ledger writes it. */
 export function requestRow(accountId: string, more: Partial<RequestLogDocument> = {}): RequestLogDocument {
@@ -32,6 +33,34 @@ export function requestRow(accountId: string, more: Partial<RequestLogDocument> 
     costNano: 1n,
     shortfallNano: 0n,
     free: false,
+    ...more,
+  };
+}
+
+/** The sums of a day, today unless it is said, of an account's requests to a model. */
+export function spendRow(
+  accountId: string,
+  model: string,
+  { day = new Date().toISOString().slice(0, 10), ...more }: Partial<AccountSpendDocument> = {},
+): AccountSpendDocument {
+  return {
+    _id: `${accountId}:${day}:${model}`,
+    accountId,
+    model,
+    day,
+    requests: 1,
+    failures: 0,
+    rows: 1,
+    promptTokens: 0,
+    cacheReadTokens: 0,
+    completionTokens: 0,
+    costNano: 0n,
+    freeRequests: 0,
+    vendorCostNano: 0n,
+    costedRequests: 0,
+    costedNano: 0n,
+    appliedMs: 0,
+    appliedSeq: 0,
     ...more,
   };
 }

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import type { Difference } from '../../scripts/admin/verify/check-account.ts';
-import { verifyLedger } from '../../scripts/admin/verify/verify-ledger.ts';
+import type { Difference } from '../../shared/admin/verify/check-account.ts';
+import { verifyLedger } from '../../shared/admin/verify/verify-ledger.ts';
 import type { ApiAccount } from '../../api/contract/web-accounts.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';

@@ -174,3 +174,37 @@ withBrowser('the overview shows traffic, and what is wrong with links to its cau
   await problems.getByText('sound is drained').waitFor();
   t.is(await page.getByText('Could not be read').count(), 3);
 });
+
+withBrowser('the set-up is checked when somebody asks, and upstreams only after a question', async (t) => {
+  const web = await useWebPage(t, browser, stack);
+  const { page } = web;
+  const calls = watchCalls(page);
+  await startConsole(web, stack);
+  await web.open('/admin');
+  await page.getByRole('link', { name: 'Check the set-up' }).click();
+  await page.getByText('MongoDB', { exact: false }).first().waitFor();
+  await page.getByText(/^Checked at/).waitFor();
+  calls.splice(0);
+  const checked = page.waitForResponse('**/v1/admin/doctor');
+  await page.getByRole('button', { name: 'Check again' }).click();
+  t.is((await checked).status(), 200);
+  t.deepEqual(calls, ['/v1/admin/doctor'], 'the overview is not polled here');
+  t.deepEqual(await findAxeProblems(web), []);
+  await page.getByRole('button', { name: 'Call the upstreams' }).click();
+  await page.getByRole('button', { name: 'Call them' }).click();
+  const ofUpstreams = page.locator('.card', { has: page.getByRole('heading', { name: 'Upstreams' }) });
+  await ofUpstreams
+    .getByText(/answered in/)
+    .first()
+    .waitFor();
+  await ofUpstreams.getByText(/^key .*: bad failed/).waitFor();
+  await takeScreenshots(web, 'console-setup');
+
+  const reader = await useWebPage(t, browser, stack, { language: 'ru', size: 'phone' });
+  await startConsole(reader, stack, await createToken(stack, 'setup-reader', 'read'));
+  await reader.open('/admin?view=setup');
+  await reader.page.getByText(/^Проверено в/).waitFor();
+  t.is(await reader.page.getByRole('button', { name: 'Вызвать поставщиков' }).count(), 0);
+  t.is(await reader.page.evaluate('document.documentElement.scrollWidth'), 390);
+  await takeScreenshots(reader, 'console-setup-ru');
+});

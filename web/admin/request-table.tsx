@@ -1,6 +1,6 @@
 import './request-table.css';
 import { SiteLink } from '../frame/site-link.tsx';
-import { useFormat } from '../lib/format.ts';
+import { useFormat, type Roubles } from '../lib/format.ts';
 import { useCommon } from '../lib/language.tsx';
 import { Money } from '../ui/money.tsx';
 import { FailureBadge } from '../ui/request-outcome.tsx';
@@ -142,10 +142,10 @@ function Tokens({ row }: { readonly row: AdminRequest }) {
 }
 
 /** What is left of the cost, where the vendor's is known. */
-export function Margin({ value }: { readonly value: number | null }) {
+export function Margin({ value }: { readonly value: Roubles | null }) {
   if (value === null) return <>–</>;
   return (
-    <span class={value < 0 ? 'request-table-loss' : undefined}>
+    <span class={Number(value) < 0 ? 'request-table-loss' : undefined}>
       <Money value={value} />
     </span>
   );

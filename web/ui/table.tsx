@@ -1,5 +1,13 @@
 import type { ComponentChildren } from 'preact';
 
+/** How rows are sorted by a column. */
+export interface ColumnSort {
+  /** Null if they are sorted by another one. */
+  readonly direction: 'ascending' | 'descending' | null;
+  /** Sorts by it, or the other way round. */
+  readonly onSort: () => void;
+}
+
 export interface Column<Row> {
   readonly name: string;
   readonly render: (row: Row) => ComponentChildren;
@@ -9,6 +17,8 @@ export interface Column<Row> {
   readonly isHeader?: boolean;
   /** Left out at phone width: what the row opens has it, too. */
   readonly isMinor?: boolean;
+  /** Makes its name a button. */
+  readonly sort?: ColumnSort;
 }
 
 const classOf = <Row,>({ isNumber, isMinor }: Column<Row>): string | undefined =>
@@ -37,8 +47,17 @@ export function Table<Row>({
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.name} scope="col" class={classOf(column)}>
-                {column.name}
+              <th
+                key={column.name}
+                scope="col"
+                class={classOf(column)}
+                aria-sort={column.sort?.direction ?? undefined}
+              >
+                {column.sort === undefined ? (
+                  column.name
+                ) : (
+                  <SortButton name={column.name} sort={column.sort} />
+                )}
               </th>
             ))}
           </tr>
@@ -57,6 +76,19 @@ export function Table<Row>({
     </div>
   );
 }
+
+const SortButton = ({
+  name,
+  sort: { direction, onSort },
+}: {
+  readonly name: string;
+  readonly sort: ColumnSort;
+}) => (
+  <button type="button" class="table-sort" onClick={onSort}>
+    {name}
+    {direction !== null && <span aria-hidden="true">{direction === 'ascending' ? ' ↑' : ' ↓'}</span>}
+  </button>
+);
 
 function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
   const className = classOf(column);

@@ -22,6 +22,8 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
+import { verifyAccountLedger } from './ledger.ts';
+import { checkAdminUpstreams, getDoctorReport } from './doctor.ts';
 import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
@@ -54,11 +56,14 @@ export const adminOperations = {
   getAdminSession,
   endAdminSession,
   getOverview,
+  getDoctorReport,
+  checkAdminUpstreams,
   findAnything,
   createAccount,
   listAccounts,
   getAccount,
   listAccountRefills,
+  verifyAccountLedger,
   updateAccount,
   creditAccount,
   banAccount,

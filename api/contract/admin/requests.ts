@@ -1,5 +1,11 @@
 import Type from 'typebox';
-import { AdminRequest, AdminSpend, requestOutcomes } from '../../../shared/contract/admin-requests.ts';
+import {
+  AdminRequest,
+  AdminSpend,
+  AdminSpendTotal,
+  requestOutcomes,
+  spendOrders,
+} from '../../../shared/contract/admin-requests.ts';
 import { maxCsvRows, Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { IdInQuery, pageQuery } from './fields.ts';
@@ -187,9 +193,29 @@ export const getSpend = defineOperation({
       description:
         'Any of `account`, `model` and `day`, separated by commas; or of `upstream`, `model` and `day`.',
     }),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        description:
+          'Only so many rows, the first ones of `sort`, with the total of all rows. Not of a file.',
+      }),
+    ),
+    sort: StringEnum(spendOrders, {
+      default: 'cost',
+      description:
+        'What rows are ordered by if there is a `limit`. `tokens` are those of prompts and completions.',
+    }),
+    order: StringEnum(['desc', 'asc'], {
+      default: 'desc',
+      description: 'Rows without a value, such as a margin, come last in both directions.',
+    }),
   }),
   response: Type.Object({
-    data: Type.Array(AdminSpend, { description: 'In the order of account, day, upstream and model.' }),
+    data: Type.Array(AdminSpend, {
+      description: 'In the order of account, day, upstream and model; with `limit`, in that of `sort`.',
+    }),
+    total: Type.Optional(AdminSpendTotal),
   }),
   additionalResponses: [
     {

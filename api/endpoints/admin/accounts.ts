@@ -41,7 +41,7 @@ export const noSuchAccount = (id: string): AppError =>
   });
 
 /** Finds the account in the path. @throws AppError `not_found` */
-async function findId({ accounts }: Services, { state }: AccountContext): Promise<string> {
+export async function findAccountId({ accounts }: Services, { state }: AccountContext): Promise<string> {
   const { account_id: id } = state.path;
   if ((await accounts.findById(id)) === null) throw noSuchAccount(id);
   return id;
@@ -102,7 +102,7 @@ export const listAccountRefills = defineAdminEndpoint(
     if (after !== null && !refillNumber.test(after))
       throw invalidField(['query', 'after'], 'must be the last_id of a page of this list');
     return await readFromDatabase(services, context, 'list', async () => {
-      const id = await findId(services, context);
+      const id = await findAccountId(services, context);
       const request = { limit, after: after === null ? null : Number(after) };
       return presentPage(await listRefills(services, id, request), describeRefill);
     });
@@ -119,7 +119,7 @@ export const updateAccount = defineAdminEndpoint(
   operations.updateAccount,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const id = await findId(services, context);
+      const id = await findAccountId(services, context);
       const change = readChange(services, context.state.body);
       if (Object.keys(change).length > 0)
         await updateInStores(services, trailOf(services, context), id, change);
@@ -155,7 +155,7 @@ export const creditAccount = defineAdminEndpoint(operations.creditAccount, (serv
   if (amountNano === 0n && freeRequests === 0)
     throw invalidField(['body', 'amount'], 'and free_requests are both 0: there is nothing to credit');
   const credit = await inDatabaseTurn(services, context, async () => {
-    const id = await findId(services, context);
+    const id = await findAccountId(services, context);
     return await creditInStores(services, trailOf(services, context), id, {
       amountNano,
       freeRequests,
@@ -178,7 +178,7 @@ export const banAccount = defineAdminEndpoint(
   operations.banAccount,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const id = await findId(services, context);
+      const id = await findAccountId(services, context);
       if (context.state.query.dry_run) return await dryRunBan(services, id);
       await banInStores(services, trailOf(services, context), id, context.state.body.reason);
       return await show(services, id);
@@ -189,7 +189,7 @@ export const unbanAccount = defineAdminEndpoint(
   operations.unbanAccount,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const id = await findId(services, context);
+      const id = await findAccountId(services, context);
       await unbanInStores(services, trailOf(services, context), id);
       return await show(services, id);
     }),
@@ -199,7 +199,7 @@ export const rotateAccountKey = defineAdminEndpoint(
   operations.rotateAccountKey,
   (services) => (context) =>
     inDatabaseTurn(services, context, async (timedOut) => {
-      const id = await findId(services, context);
+      const id = await findAccountId(services, context);
       if (context.state.query.dry_run) return await dryRunRotation(services, id);
       const apiKey = await rotateKey(services, trailOf(services, context), id, timedOut);
       if (apiKey === null) throw noSuchAccount(id);
@@ -230,7 +230,7 @@ export const unlinkAccount = defineAdminEndpoint(
   operations.unlinkAccount,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const link = await services.web.links.findByAccount(await findId(services, context));
+      const link = await services.web.links.findByAccount(await findAccountId(services, context));
       if (link === null) throw notLinked();
       if (context.state.query.dry_run) return await dryRunUnlink(services, link);
       return await unlinkUser(toUserDeps(services, context), trailOf(services, context), link);

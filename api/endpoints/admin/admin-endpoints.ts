@@ -24,6 +24,8 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
+import { verifyAccountLedger } from './ledger.ts';
+import { checkAdminUpstreams, getDoctorReport } from './doctor.ts';
 import { getOverview } from './show-overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
 import {
@@ -56,11 +58,14 @@ export const adminEndpoints = {
   getAdminSession,
   endAdminSession,
   getOverview,
+  getDoctorReport,
+  checkAdminUpstreams,
   findAnything,
   createAccount,
   listAccounts,
   getAccount,
   listAccountRefills,
+  verifyAccountLedger,
   updateAccount,
   creditAccount,
   banAccount,

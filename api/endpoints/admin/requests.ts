@@ -6,7 +6,7 @@ import {
   presentRequest,
   writeRequestsCsv,
 } from '../../../shared/ledger/present-request.ts';
-import { writeSpendCsv, writeSpendJson } from '../../../shared/ledger/present-spend.ts';
+import { writeRankedSpendJson, writeSpendCsv, writeSpendJson } from '../../../shared/ledger/present-spend.ts';
 import {
   RequestListStore,
   UnknownPosition,
@@ -95,7 +95,7 @@ export const getAdminRequest = defineAdminEndpoint(
 
 export const getSpend = defineAdminEndpoint(operations.getSpend, (services) => async (context) => {
   const { account: accountId, upstream, model, by, until = toDay(new Date()) } = context.state.query;
-  const { since = addDays(until, 1 - defaultSpendDays) } = context.state.query;
+  const { since = addDays(until, 1 - defaultSpendDays), limit, sort, order } = context.state.query;
   if (since > until) throw invalidField(['query', 'since'], `must not be after until, ${until}`);
   const firstDay = addDays(until, 1 - maxSpendDays);
   if (since < firstDay)
@@ -113,9 +113,13 @@ export const getSpend = defineAdminEndpoint(operations.getSpend, (services) => a
     (read) => readFromDatabase(services, context, 'list', read),
   );
   const isCsv = prefersCsv(context);
+  const writeJson = () =>
+    limit === undefined
+      ? writeSpendJson(pages)
+      : writeRankedSpendJson(pages, { order: sort, isAscending: order === 'asc', limit });
   await sendText(context, {
     type: isCsv ? csvType : 'application/json',
-    pieces: isCsv ? writeSpendCsv(pages, dimensions) : writeSpendJson(pages),
+    pieces: isCsv ? writeSpendCsv(pages, dimensions) : writeJson(),
   });
   return null;
 });

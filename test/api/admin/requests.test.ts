@@ -1,8 +1,9 @@
 import test from 'ava';
 import { createApiKey, createRefillCode } from '../../../shared/accounts/credentials.ts';
 import { createTokenSecret } from '../../../shared/admin/admin-scope.ts';
-import type { AdminRequest, AdminSpend } from '../../../shared/contract/admin-requests.ts';
+import type { AdminRequest, AdminSpend, AdminSpendTotal } from '../../../shared/contract/admin-requests.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
+import { SpendStore } from '../../../shared/ledger/spend-store.ts';
 import { listVendorCharges, presentCharges } from '../../../shared/ledger/list-charges.ts';
 import { readAdmin } from '../../support/admin.ts';
 import { callAdmin, codeOf, readAllPages, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
@@ -10,7 +11,7 @@ import { callApi } from '../../support/call-api.ts';
 import { captureLog } from '../../support/captured-log.ts';
 import { createJob } from '../../support/jobs.ts';
 import { findRow } from '../../support/observe.ts';
-import { requestRow } from '../../support/request-rows.ts';
+import { requestRow, spendRow } from '../../support/request-rows.ts';
 import { startStack, useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createWebUser } from '../../support/web-client.ts';
@@ -193,6 +194,29 @@ test('spending is summed as JSON, and as CSV if that is accepted', async (t) => 
   t.true(lines[1]!.startsWith(`demo-echo,${today},2,0,`));
   t.deepEqual(lines.slice(2), ['']);
   t.deepEqual((await get<{ data: unknown[] }>('/spend?account=nobody')).body, { data: [] });
+});
+
+test('the accounts that spent the most are listed with their names and the total of all', async (t) => {
+  const create = async (name: string): Promise<string> =>
+    (await callAdmin<{ id: string }>(stack.url, testAdminToken, 'POST', '/accounts', { name })).body.id;
+  const ids = await Promise.all(['few', 'many', 'most'].map(create));
+  const rows = ids.map((id, i) =>
+    spendRow(id, 'ranked', { requests: 2, costNano: 9_007_199_254_740_993n + BigInt(i) }),
+  );
+  await new SpendStore(stack.mongo.db).ofAccounts.insertMany(rows);
+  const { body } = await get<{ data: AdminSpend[]; total: AdminSpendTotal }>(
+    '/spend?by=account&model=ranked&limit=2',
+  );
+  t.deepEqual(
+    body.data.map(({ account, name }) => [account, name]),
+    [
+      [ids[2], 'most'],
+      [ids[1], 'many'],
+    ],
+  );
+  t.like(body.total, { rows: 3, requests: 6, cost: '27021597.764222982', vendor_cost: null });
+  const least = await get<{ data: AdminSpend[] }>('/spend?by=account&model=ranked&limit=1&order=asc');
+  t.is(least.body.data[0]!.name, 'few');
 });
 
 test('spending of many accounts is sent as it is read, and no more is read once the caller has left', async (t) => {

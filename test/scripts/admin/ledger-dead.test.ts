@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import type { Verification } from '../../../scripts/admin/verify/verify-ledger.ts';
+import type { Verification } from '../../../shared/admin/verify/verify-ledger.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { useStack } from '../../support/stack.ts';

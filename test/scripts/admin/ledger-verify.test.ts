@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import type { Difference } from '../../../scripts/admin/verify/check-account.ts';
-import { verifyLedger } from '../../../scripts/admin/verify/verify-ledger.ts';
+import type { Difference } from '../../../shared/admin/verify/check-account.ts';
+import { verifyLedger } from '../../../shared/admin/verify/verify-ledger.ts';
 import { nameDay } from '../../../shared/accounts/budget-periods.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { hashSecret } from '../../../shared/accounts/credentials.ts';

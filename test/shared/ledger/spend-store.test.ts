@@ -34,7 +34,9 @@ const models = ['chat', 'image'];
 async function useSpending(t: ExecutionContext, accountCount: number) {
   const { ledger, db } = await useLedgerStore(t);
   const accounts = Array.from({ length: accountCount }, (_, i) => `account-${String(i).padStart(4, '0')}`);
-  await db.collection<{ _id: string }>('accounts').insertMany(accounts.map((_id) => ({ _id })));
+  await db
+    .collection<{ _id: string; name: string }>('accounts')
+    .insertMany(accounts.map((_id, i) => ({ _id, name: `Account ${i}` })));
   const ofAccounts: AccountSpendDocument[] = [];
   const ofModels = new Map<string, ModelSpendDocument>();
   for (const [i, accountId] of accounts.entries())
@@ -127,7 +129,7 @@ test('pages of accounts without sums are empty, and a read that is refused ends 
 });
 
 test('a margin counts only requests whose vendor cost is known', (t) => {
-  const row = { account: null, upstream: null, model: 'chat', day: null, ...sums(10) };
+  const row = { account: null, name: null, upstream: null, model: 'chat', day: null, ...sums(10) };
   t.like(presentSpend({ ...row, costedRequests: 4, costedNano: 5_000_000_000n }), {
     cost: 10,
     vendor_cost: 4,
@@ -148,8 +150,8 @@ test('as CSV, spending has a column for each dimension, and exact amounts', asyn
   for await (const piece of writeSpendCsv(ledger.spend.readPages(filter, by), by)) text += piece;
   t.deepEqual(text.split('\r\n'), [
     'account,model,day,requests,failures,free_requests,prompt_tokens,cached_tokens,completion_tokens,cost,vendor_cost,' +
-      'margin,costed_requests',
-    'account-0000,chat,2026-11-01,1,1,0,10,2,3,1,0.4,0.6,1',
+      'margin,costed_requests,name',
+    'account-0000,chat,2026-11-01,1,1,0,10,2,3,1,0.4,0.6,1,Account 0',
     '',
   ]);
 });

@@ -1,9 +1,11 @@
 import accountTexts from '../../admin/accounts/texts.en.ts';
+import spendTexts from '../../admin/spend/texts.en.ts';
 import type { Catalog } from '../../lib/messages.ts';
 import texts from '../jobs/shared/texts.en.ts';
 
 const messages = {
   ...accountTexts,
+  ...spendTexts,
   ...texts,
   title: 'Account',
   allAccounts: 'All accounts',
@@ -106,16 +108,23 @@ const messages = {
   batchLines: 'Lines',
   linesOf: '{done} of {total}',
   duration: 'Ran for',
+  checkBooks: 'Check the books',
+  booksRight: 'The books are right',
+  booksWrong: { one: '{count} difference', other: '{count} differences' },
+  booksSums: 'Balance {balance} = added {added} − spent {spent}',
+  booksEntries: {
+    one: '{count} entry of the ledger, compared with MongoDB, Redis and the request log.',
+    other: '{count} entries of the ledger, compared with MongoDB, Redis and the request log.',
+  },
+  booksDifferences: 'Differences',
+  booksCheck: 'What does not hold',
+  booksRequest: 'Request',
+  booksExpected: 'By the ledger',
+  booksFound: 'Found',
+  booksTooMany: 'Too many entries to add them up here',
+  booksCommand: 'Run the command on the server; it takes a while and changes nothing:',
   noSpend: 'Nothing in 30 days',
   noSpendText: 'What requests cost is added up here, by day and by model.',
-  spent: 'Spent',
-  vendorCost: 'Cost of vendors',
-  partlyKnown: 'not known of all requests',
-  margin: 'Margin',
-  requestCount: 'Requests',
-  failureCount: 'Failed',
-  inputTokens: 'Input tokens',
-  outputTokens: 'Output tokens',
   byModel: 'By model, 30 days',
   byDay: 'By day, 30 days, in UTC',
   time: 'Time',

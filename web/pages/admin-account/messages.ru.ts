@@ -1,10 +1,12 @@
 import accountTexts from '../../admin/accounts/texts.ru.ts';
+import spendTexts from '../../admin/spend/texts.ru.ts';
 import type { TranslationOf } from '../../lib/messages.ts';
 import texts from '../jobs/shared/texts.ru.ts';
 import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
   ...accountTexts,
+  ...spendTexts,
   ...texts,
   title: 'Аккаунт',
   allAccounts: 'Все аккаунты',
@@ -113,16 +115,30 @@ const messages: TranslationOf<typeof en> = {
   batchLines: 'Строки',
   linesOf: '{done} из {total}',
   duration: 'Выполнялось',
+  checkBooks: 'Сверить счёт',
+  booksRight: 'Счёт сходится',
+  booksWrong: {
+    one: '{count} расхождение',
+    few: '{count} расхождения',
+    many: '{count} расхождений',
+    other: '{count} расхождения',
+  },
+  booksSums: 'Баланс {balance} = зачислено {added} − потрачено {spent}',
+  booksEntries: {
+    one: '{count} запись книги сверена с MongoDB, Redis и журналом запросов.',
+    few: '{count} записи книги сверены с MongoDB, Redis и журналом запросов.',
+    many: '{count} записей книги сверены с MongoDB, Redis и журналом запросов.',
+    other: '{count} записи книги сверены с MongoDB, Redis и журналом запросов.',
+  },
+  booksDifferences: 'Расхождения',
+  booksCheck: 'Что не сходится',
+  booksRequest: 'Запрос',
+  booksExpected: 'По книге',
+  booksFound: 'На деле',
+  booksTooMany: 'Записей слишком много, чтобы сложить их здесь',
+  booksCommand: 'Выполните команду на сервере: она займёт некоторое время и ничего не изменит.',
   noSpend: 'За 30 дней ничего',
   noSpendText: 'Здесь складывается стоимость запросов — по дням и по моделям.',
-  spent: 'Потрачено',
-  vendorCost: 'Стоимость у поставщиков',
-  partlyKnown: 'известна не для всех запросов',
-  margin: 'Маржа',
-  requestCount: 'Запросы',
-  failureCount: 'С ошибкой',
-  inputTokens: 'Входные токены',
-  outputTokens: 'Выходные токены',
   byModel: 'По моделям за 30 дней',
   byDay: 'По дням за 30 дней, UTC',
   time: 'Время',

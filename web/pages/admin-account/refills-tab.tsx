@@ -5,6 +5,7 @@ import { useMessages } from '../../lib/language.tsx';
 import { Money, Time } from '../../ui/money.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
+import { Books } from './books.tsx';
 import type en from './messages.en.ts';
 
 type Refill = Schema<'AdminRefill'>;
@@ -25,9 +26,15 @@ export function RefillsTab({ accountId }: { readonly accountId: string }) {
     ),
   );
   return (
-    <CursorListView list={list} empty={<EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>}>
-      {(rows) => <Table caption={t('tab_refills')} columns={columns} rows={rows} keyOf={({ id }) => id} />}
-    </CursorListView>
+    <>
+      <Books accountId={accountId} />
+      <CursorListView
+        list={list}
+        empty={<EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>}
+      >
+        {(rows) => <Table caption={t('tab_refills')} columns={columns} rows={rows} keyOf={({ id }) => id} />}
+      </CursorListView>
+    </>
   );
 }
 

@@ -1,7 +1,10 @@
 import './admin-overview.css';
+import { SiteLink } from '../../frame/site-link.tsx';
+import { useAddressFilters } from '../../lib/address-filters.ts';
 import { describeError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useLanguage, useMessages } from '../../lib/language.tsx';
+import { lazy } from '../../lib/lazy.tsx';
 import { ErrorState, Skeleton } from '../../ui/states.tsx';
 import { FailingModels } from './failing-models.tsx';
 import { LedgerLag } from './ledger-lag.tsx';
@@ -15,14 +18,30 @@ import { TrafficTable } from './traffic-table.tsx';
 import { UpstreamSlots } from './upstream-slots.tsx';
 import { useOverview, type Overview } from './use-overview.ts';
 
+const SetupView = lazy(
+  async () => (await import('./setup/setup-view.tsx')).SetupView,
+  () => <Skeleton lines={8} height="2.5rem" />,
+);
+
 export default function AdminOverviewPage() {
+  const [params] = useAddressFilters();
+  return params.get('view') === 'setup' ? <SetupView /> : <Now />;
+}
+
+/** What happens now. Only this is read again and again. */
+function Now() {
   const t = useMessages<typeof en>();
   const { data, error, refetch } = useOverview();
   return (
     <div class="page admin-overview">
       <div class="page-head">
         <h1>{t('title')}</h1>
-        <Freshness at={data?.at} error={error} />
+        <div class="admin-overview-head">
+          <Freshness at={data?.at} error={error} />
+          <SiteLink href="/admin?view=setup" class="button secondary medium">
+            {t('toSetup')}
+          </SiteLink>
+        </div>
       </div>
       {data === undefined && error !== null ? (
         <ErrorState error={error} onRetry={refetch} />

@@ -2,6 +2,23 @@ import type { Catalog } from '../../lib/messages.ts';
 
 const messages = {
   title: 'Overview',
+  toSetup: 'Check the set-up',
+  setup: 'Set-up',
+  checkAgain: 'Check again',
+  checking: 'Checking the stores, clocks, the catalog, mail and what runs…',
+  checkedAt: 'Checked at {time}, by the api process that responded.',
+  findings_problem: 'Problems: requests, money or data are lost until they are solved',
+  findings_warning: 'Works, but should be changed',
+  findings_ok: 'In order',
+  finding_problem: 'problem',
+  finding_warning: 'warning',
+  finding_ok: 'in order',
+  callUpstreams: 'Call the upstreams',
+  callUpstreamsNow: 'Call them',
+  callUpstreamsText:
+    'A worker calls each upstream once with each of its keys, for a few tokens, which the vendors charge. Upstreams with image models only are not called. This takes up to a minute.',
+  ofUpstreams: 'Upstreams',
+  noneCalled: 'No upstream has a model that is active.',
   live: 'Updates every 5 seconds',
   updated: 'Updated {time}',
   stale: 'Not updated since {time}: {reason}',

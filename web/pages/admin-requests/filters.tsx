@@ -34,13 +34,31 @@ const useUpstreams = () =>
     staleTime: 300_000,
   });
 
+interface FilterProps {
+  /** Empty for all. */
+  readonly value: string;
+  readonly onChoose: (value: string | null) => void;
+}
+
+const toChoice = (id: string) => ({ value: id, label: id });
+
+export function ModelFilter(filter: FilterProps) {
+  const t = useMessages<typeof en>();
+  const choices = (useModelIds().data ?? []).map(toChoice);
+  return <FilterSelect {...filter} label={t('model')} anyLabel={t('allModels')} choices={choices} />;
+}
+
+export function UpstreamFilter(filter: FilterProps) {
+  const t = useMessages<typeof en>();
+  const choices = (useUpstreams().data ?? []).map(toChoice);
+  return <FilterSelect {...filter} label={t('upstream')} anyLabel={t('allUpstreams')} choices={choices} />;
+}
+
 /** What is looked for. It is in the address, so that it can be kept and sent. */
 export function Filters() {
   const t = useMessages<typeof en>();
   const { filter, setFilter, open } = useRequestFilter();
   const { account, model, upstream, outcome, period } = filter;
-  const models = useModelIds().data ?? [];
-  const upstreams = useUpstreams().data ?? [];
   return (
     <section class="card filters" aria-label={t('filters')}>
       <div class="filters-find">
@@ -53,20 +71,8 @@ export function Filters() {
         />
       </div>
       <AccountFilter value={account} onChoose={(id) => setFilter({ account: id })} />
-      <FilterSelect
-        label={t('model')}
-        anyLabel={t('allModels')}
-        value={model}
-        choices={models.map((id) => ({ value: id, label: id }))}
-        onChoose={(id) => setFilter({ model: id })}
-      />
-      <FilterSelect
-        label={t('upstream')}
-        anyLabel={t('allUpstreams')}
-        value={upstream}
-        choices={upstreams.map((name) => ({ value: name, label: name }))}
-        onChoose={(name) => setFilter({ upstream: name })}
-      />
+      <ModelFilter value={model} onChoose={(id) => setFilter({ model: id })} />
+      <UpstreamFilter value={upstream} onChoose={(name) => setFilter({ upstream: name })} />
       <FilterSelect
         label={t('outcome')}
         anyLabel={t('allOutcomes')}

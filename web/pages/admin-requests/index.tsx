@@ -1,71 +1,45 @@
 import './admin-requests.css';
-import { sendAdminRequest } from '../../admin/api.ts';
-import { CursorListView } from '../../admin/cursor-list.tsx';
-import { RequestTable } from '../../admin/request-table.tsx';
-import { useConsole } from '../../admin/texts.ts';
+import { RefreshButton } from '../../admin/refresh-button.tsx';
+import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { readCsv } from '../../lib/read-csv.ts';
-import { Button } from '../../ui/button.tsx';
-import { CsvMenu } from '../../ui/csv-menu.tsx';
-import { EmptyState } from '../../ui/states.tsx';
-import { Filters } from './filters.tsx';
+import { lazy } from '../../lib/lazy.tsx';
+import { Skeleton } from '../../ui/states.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
 import type en from './messages.en.ts';
-import { RequestDialog } from './request-dialog.tsx';
-import { useRequestFilter } from './request-filter.ts';
-import { useRequests } from './use-requests.ts';
+import { noFilter } from './request-filter.ts';
+import { RequestList } from './request-list.tsx';
+
+const SpendView = lazy(
+  async () => (await import('./spend/spend-view.tsx')).SpendView,
+  () => <Skeleton lines={10} height="3rem" />,
+);
+
+const views = ['list', 'spend'] as const;
+type View = (typeof views)[number];
+
+/** Both views have filters by account, model and upstream; what else the address has is of one of them. */
+const { account: _a, model: _m, upstream: _u, ...onlyOfList } = noFilter;
+const onlyOfSpend = { by: null, days: null, from: null, to: null, sort: null, order: null };
 
 export default function AdminRequestsPage() {
   const t = useMessages<typeof en>();
-  const common = useConsole();
-  const { filter, openId, hrefOf } = useRequestFilter();
-  const list = useRequests(filter);
-  const { rows = [], firstPage } = list;
+  const [params, change] = useAddressFilters();
+  const view = views.find((name) => name === params.get('view')) ?? 'list';
+  const content = { list: <RequestList />, spend: <SpendView /> };
   return (
     <div class="page admin-requests">
       <div class="page-head">
         <h1>{t('title')}</h1>
-        <div class="console-buttons">
-          <Button icon="refresh" busy={list.isFetching} onClick={() => list.refetch()}>
-            {common('refresh')}
-          </Button>
-          <CsvMenu
-            name="requests"
-            read={() => readCsv(sendAdminRequest, '/v1/admin/requests', { ...firstPage?.selection })}
-            isEmpty={rows.length === 0}
-          />
-        </div>
+        <RefreshButton />
       </div>
-      <Filters />
-      <section class="card admin-requests-list" aria-busy={list.isFetching}>
-        <p class="admin-requests-total" role="status">
-          {firstPage !== undefined && <Total page={firstPage} />}
-        </p>
-        <CursorListView list={list} empty={<Nothing />}>
-          {(shown) => <RequestTable rows={shown} hrefOf={hrefOf} />}
-        </CursorListView>
-      </section>
-      {openId !== '' && <RequestDialog id={openId} list={list} />}
+      <Tabs<View>
+        label={t('title')}
+        value={view}
+        onChange={(name) =>
+          change({ view: name === 'list' ? null : name, id: null, ...onlyOfList, ...onlyOfSpend })
+        }
+        list={views.map((value) => ({ value, label: t(`view_${value}`), content: content[value] }))}
+      />
     </div>
-  );
-}
-
-function Total({
-  page: { total, has_exact_total: isExact },
-}: {
-  readonly page: { readonly total: number | null; readonly has_exact_total: boolean };
-}) {
-  const t = useMessages<typeof en>();
-  if (total === null) return null;
-  return <>{t(isExact ? 'total_exact' : 'total_more', { count: total })}</>;
-}
-
-function Nothing() {
-  const t = useMessages<typeof en>();
-  const { isFiltered, clear } = useRequestFilter();
-  if (!isFiltered) return <EmptyState title={t('nothingYet')}>{t('nothingYetText')}</EmptyState>;
-  return (
-    <EmptyState title={t('nothingFound')} action={<Button onClick={clear}>{t('clear')}</Button>}>
-      {t('nothingFoundText')}
-    </EmptyState>
   );
 }

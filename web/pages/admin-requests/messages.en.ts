@@ -1,8 +1,10 @@
 import type { Catalog } from '../../lib/messages.ts';
+import spendTexts from '../../admin/spend/texts.en.ts';
 import costTexts from '../../ui/cost-texts.en.ts';
 
 const messages = {
   ...costTexts,
+  ...spendTexts,
   beyondBalance: 'Beyond the balance, never charged',
   title: 'All requests',
   filters: 'Filters',
@@ -84,6 +86,37 @@ const messages = {
   around: 'Other requests of this account, {minutes} minutes around it',
   noneAround: 'None.',
   allAround: 'Show all of them',
+  view_list: 'Requests',
+  view_spend: 'Spending',
+  groupBy: 'Summed by',
+  by_account: 'Account',
+  'by_account,model': 'Account and model',
+  'by_account,day': 'Account and day',
+  by_upstream: 'Upstream',
+  'by_upstream,model': 'Upstream and model',
+  'by_upstream,day': 'Upstream and day',
+  by_model: 'Model',
+  'by_model,day': 'Model and day',
+  by_day: 'Day',
+  days_7: 'Last 7 days',
+  days_30: 'Last 30 days',
+  days_90: 'Last 90 days',
+  days_365: 'Last 365 days',
+  days_own: 'From … to …',
+  day: 'Day',
+  total: 'Total',
+  paidByDay: 'Paid by day',
+  rows_all: { one: '{count} row', other: '{count} rows' },
+  rows_first: {
+    one: 'The first {shown} of {count} row; the file has all',
+    other: 'The first {shown} of {count} rows; the file has all',
+  },
+  noSpend: 'Nothing in this period',
+  noSpendText: 'No request that the filters select was made in it.',
+  sumsOfDays:
+    'Days are those of UTC. Lines of batches count one by one. The links lead to the requests that are still kept.',
+  sumsOfUpstreams:
+    'Days are those of UTC. A request counts to the upstream that was called last; lines of batches are not in these sums. The links lead to the requests that are still kept.',
 } as const satisfies Catalog;
 
 export default messages;

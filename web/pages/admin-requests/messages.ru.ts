@@ -1,9 +1,11 @@
 import type { TranslationOf } from '../../lib/messages.ts';
+import spendTexts from '../../admin/spend/texts.ru.ts';
 import costTexts from '../../ui/cost-texts.ru.ts';
 import type en from './messages.en.ts';
 
 const messages: TranslationOf<typeof en> = {
   ...costTexts,
+  ...spendTexts,
   beyondBalance: 'Сверх баланса, не списывается',
   title: 'Все запросы',
   filters: 'Фильтры',
@@ -95,6 +97,39 @@ const messages: TranslationOf<typeof en> = {
   around: 'Другие запросы этого аккаунта за {minutes} минут до и после',
   noneAround: 'Таких нет.',
   allAround: 'Показать все',
+  view_list: 'Запросы',
+  view_spend: 'Расходы',
+  groupBy: 'Группировка',
+  by_account: 'По аккаунтам',
+  'by_account,model': 'По аккаунтам и моделям',
+  'by_account,day': 'По аккаунтам и дням',
+  by_upstream: 'По поставщикам',
+  'by_upstream,model': 'По поставщикам и моделям',
+  'by_upstream,day': 'По поставщикам и дням',
+  by_model: 'По моделям',
+  'by_model,day': 'По моделям и дням',
+  by_day: 'По дням',
+  days_7: 'За 7 дней',
+  days_30: 'За 30 дней',
+  days_90: 'За 90 дней',
+  days_365: 'За 365 дней',
+  days_own: 'С … по …',
+  day: 'День',
+  total: 'Итого',
+  paidByDay: 'Оплачено по дням',
+  rows_all: { one: '{count} строка', few: '{count} строки', many: '{count} строк', other: '{count} строки' },
+  rows_first: {
+    one: 'Первые {shown} из {count} строки; в файле — все',
+    few: 'Первые {shown} из {count} строк; в файле — все',
+    many: 'Первые {shown} из {count} строк; в файле — все',
+    other: 'Первые {shown} из {count} строк; в файле — все',
+  },
+  noSpend: 'За этот период ничего нет',
+  noSpendText: 'Запросов, подходящих под фильтры, не было.',
+  sumsOfDays:
+    'Дни считаются по UTC, строки пакетов — по одной. Ссылки ведут к запросам, которые ещё хранятся.',
+  sumsOfUpstreams:
+    'Дни считаются по UTC. Запрос относится к поставщику, которого вызвали последним; строки пакетов сюда не входят. Ссылки ведут к запросам, которые ещё хранятся.',
 };
 
 export default messages;

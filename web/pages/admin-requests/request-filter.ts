@@ -18,7 +18,7 @@ export interface RequestFilter {
 /** What is looked for, as the operation of the API takes it. */
 export type Selection = Omit<RequestQuery, 'limit' | 'after'>;
 
-const noFilter = { account: null, model: null, upstream: null, outcome: null, ...noPeriod };
+export const noFilter = { account: null, model: null, upstream: null, outcome: null, ...noPeriod };
 
 /** The filters in the address, and functions that change them. */
 export function useRequestFilter() {

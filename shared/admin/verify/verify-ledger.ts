@@ -1,16 +1,16 @@
-import type { AccountStore } from '../../../shared/accounts/account-store.ts';
-import type { Orphan, ReservationStore } from '../../../shared/money/reservation-store.ts';
-import { DeadLetters } from '../../../shared/ledger/dead-letters-store.ts';
-import type { LedgerStore, LedgerSums, RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
-import type { PriceStore } from '../../../shared/ledger/price-store.ts';
-import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { formatRub } from '../../../shared/encoding/money.ts';
-import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { shardCount, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
+import type { AccountStore } from '../../accounts/account-store.ts';
+import type { Orphan, ReservationStore } from '../../money/reservation-store.ts';
+import { DeadLetters } from '../../ledger/dead-letters-store.ts';
+import type { LedgerStore, LedgerSums, RequestLogDocument } from '../../ledger/ledger-store.ts';
+import type { PriceStore } from '../../ledger/price-store.ts';
+import type { LedgerEntry } from '../../ledger/usage-event.ts';
+import { formatRub } from '../../encoding/money.ts';
+import type { RedisClient } from '../../platform/redis/redis-client.ts';
+import { shardCount, shardOf } from '../../platform/redis/redis-keys.ts';
 import { amountOf, checkAccount, type Difference } from './check-account.ts';
 import { checkCost } from './check-cost.ts';
 import { takeSnapshots } from './snapshot.ts';
-import { liveness } from '../../../shared/platform/redis/liveness.ts';
+import { liveness } from '../../platform/redis/liveness.ts';
 
 export interface VerifyDeps {
   readonly redis: RedisClient;

@@ -1,7 +1,7 @@
-import { isLoopbackHost } from '../../../shared/platform/runtime/address-class.ts';
-import type { Config } from '../../../shared/platform/config/config.ts';
-import { createSmtpClient } from '../../../shared/platform/mail/smtp-client.ts';
-import { ok, warning, type Finding } from '../../../shared/doctor/finding.ts';
+import { isLoopbackHost } from '../platform/runtime/address-class.ts';
+import type { Config } from '../platform/config/config.ts';
+import { createSmtpClient } from '../platform/mail/smtp-client.ts';
+import { ok, warning, type Finding } from './finding.ts';
 
 const check = 'mail';
 

@@ -1,11 +1,11 @@
 import type { ChainableCommander } from 'ioredis';
-import { parseReservation, type Reservation } from '../../../shared/money/reservation-store.ts';
-import { parseHotBudget, type HotBudget } from '../../../shared/accounts/budget-periods.ts';
-import type { AccountDocument, AccountStore } from '../../../shared/accounts/account-store.ts';
-import { isAfter, tryParseLedgerEntry, type LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
-import { LuaScript } from '../../../shared/platform/redis/lua-script.ts';
+import { parseReservation, type Reservation } from '../../money/reservation-store.ts';
+import { parseHotBudget, type HotBudget } from '../../accounts/budget-periods.ts';
+import type { AccountDocument, AccountStore } from '../../accounts/account-store.ts';
+import { isAfter, tryParseLedgerEntry, type LedgerEntry } from '../../ledger/usage-event.ts';
+import type { RedisClient } from '../../platform/redis/redis-client.ts';
+import { redisKeys } from '../../platform/redis/redis-keys.ts';
+import { LuaScript } from '../../platform/redis/lua-script.ts';
 
 /** The Redis side of an account's money. */
 export interface HotMoney {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { ObjectStore } from '../../../shared/platform/storage/object-store.ts';
-import { answerPrefix } from '../../../shared/platform/storage/lifecycle-rules.ts';
-import { ok, warning, type Finding } from '../../../shared/doctor/finding.ts';
+import type { ObjectStore } from '../platform/storage/object-store.ts';
+import { answerPrefix } from '../platform/storage/lifecycle-rules.ts';
+import { ok, warning, type Finding } from './finding.ts';
 
 const check = 'bucket rules';
 

@@ -1,9 +1,9 @@
-import type { Pricing } from '../../../shared/contract/models.ts';
-import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
-import { unknownModel } from '../../../shared/ledger/usage-event.ts';
-import { isUncharged, usageOfRow } from '../../../shared/ledger/usage-of-row.ts';
-import { computeCost } from '../../../shared/catalog/cost.ts';
-import { formatRub } from '../../../shared/encoding/money.ts';
+import type { Pricing } from '../../contract/models.ts';
+import type { RequestLogDocument } from '../../ledger/ledger-store.ts';
+import { unknownModel } from '../../ledger/usage-event.ts';
+import { isUncharged, usageOfRow } from '../../ledger/usage-of-row.ts';
+import { computeCost } from '../../catalog/cost.ts';
+import { formatRub } from '../../encoding/money.ts';
 import type { Difference } from './check-account.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
-import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { describeRoutes } from '../../../shared/admin/upstreams.ts';
-import { ok, problem, warning, type Finding } from '../../../shared/doctor/finding.ts';
+import type { CatalogStore } from '../catalog/catalog-store.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { describeRoutes } from '../admin/upstreams.ts';
+import { ok, problem, warning, type Finding } from './finding.ts';
 
 /** How many are named. */
 const maxNamed = 5;

@@ -1,36 +1,36 @@
-import type { AuditTrail } from '../../../shared/admin/audit-trail.ts';
-import { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
-import { loadConfig, type Config } from '../../../shared/platform/config/config.ts';
-import { locateRedis } from '../../../shared/platform/redis/locate-redis-client.ts';
-import { createRedis, waitUntilReady } from '../../../shared/platform/redis/redis-client.ts';
-import { createLogger } from '../../../shared/platform/runtime/logger.ts';
-import { openMongo, type MongoConnection } from '../../../shared/platform/storage/mongo-client.ts';
-import { ObjectStore } from '../../../shared/platform/storage/object-store.ts';
+import type { AuditTrail } from '../admin/audit-trail.ts';
+import { CatalogStore } from '../catalog/catalog-store.ts';
+import { loadConfig, type Config } from '../platform/config/config.ts';
+import { locateRedis } from '../platform/redis/locate-redis-client.ts';
+import { createRedis, waitUntilReady } from '../platform/redis/redis-client.ts';
+import { createLogger } from '../platform/runtime/logger.ts';
+import { openMongo, type MongoConnection } from '../platform/storage/mongo-client.ts';
+import { ObjectStore } from '../platform/storage/object-store.ts';
 import { checkBucket } from './check-bucket.ts';
 import { checkCatalog } from './check-catalog.ts';
 import { checkMail } from './check-mail.ts';
-import { checkMongo } from '../../../shared/doctor/check-mongo.ts';
+import { checkMongo } from './check-mongo.ts';
 import { checkProcesses } from './check-processes.ts';
-import { checkRedis } from '../../../shared/doctor/check-redis.ts';
-import { checkSettings, checkVersion } from '../../../shared/doctor/check-settings.ts';
+import { checkRedis } from './check-redis.ts';
+import { checkSettings, checkVersion } from './check-settings.ts';
 import { checkUpstreams } from './check-upstreams.ts';
-import { ok, problem, runCheck, type Finding } from '../../../shared/doctor/finding.ts';
+import { ok, problem, runCheck, type Finding } from './finding.ts';
 
 const connectMs = 5_000;
 const silent = createLogger('doctor', 'silent');
 
-export interface DoctorOptions {
-  /** Whether to call each upstream once with each key, which costs a little. */
-  readonly upstreams: boolean;
-  /** Opens the audit log, in which those calls are recorded. */
-  readonly openTrail: (stores: { readonly mongo: MongoConnection }) => AuditTrail;
-}
+/** Opens the audit log, in which calls to upstreams are recorded. */
+export type OpenTrail = (stores: { readonly mongo: MongoConnection }) => AuditTrail;
 
 /**
  * Checks everything that the gateway needs, with connections of its own, and whatever of it fails. Never throws.
+ * @param openTrail also calls each upstream once with each key, which costs a little; null for not
  * @returns findings, in the order in which one would mend them
  */
-export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions): Promise<Finding[]> {
+export async function runDoctor(
+  env: NodeJS.ProcessEnv,
+  openTrail: OpenTrail | null = null,
+): Promise<Finding[]> {
   const version = checkVersion(process.versions.node);
   let config: Config;
   try {
@@ -39,7 +39,7 @@ export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions):
     return [version, problem('settings', (error as Error).message, 'Correct the variables (README).')];
   }
   const parts = await Promise.all([
-    checkRedisAndCatalog(config, env, options),
+    checkRedisAndCatalog(config, env, openTrail),
     runCheck('mongodb', 'Start MongoDB, or correct MONGODB_URL (docs/deployment.md).', async () => {
       const mongo = openMongo(config.mongodbUrl, silent);
       try {
@@ -64,7 +64,7 @@ export async function runDoctor(env: NodeJS.ProcessEnv, options: DoctorOptions):
 async function checkRedisAndCatalog(
   config: Config,
   env: NodeJS.ProcessEnv,
-  { upstreams, openTrail }: DoctorOptions,
+  openTrail: OpenTrail | null,
 ): Promise<readonly Finding[]> {
   const { redisUrl, catalogPath: path } = config;
   const located = await locateRedis(redisUrl, connectMs).catch((error: unknown) => error as Error);
@@ -84,7 +84,7 @@ async function checkRedisAndCatalog(
       return [...(await checkCatalog(redis, catalog)), ...(await checkProcesses(redis, catalog, config))];
     });
     const findings = [...(await ofRedis), ...(await ofCatalog)];
-    if (upstreams && isReachable && catalog !== null) {
+    if (openTrail !== null && isReachable && catalog !== null) {
       const mongo = openMongo(config.mongodbUrl, silent);
       try {
         findings.push(...(await checkUpstreams(redis, catalog, openTrail({ mongo }))));

@@ -1,12 +1,12 @@
-import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
-import { isLedgerBehind, readLedgerLag } from '../../../shared/operator/ledger-lag.ts';
-import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { redisChannels } from '../../../shared/platform/redis/redis-keys.ts';
-import { productBuild } from '../../../shared/platform/runtime/product-version.ts';
-import { readDemand } from '../../../shared/work/demand/read-demand.ts';
-import { queueNames } from '../../../shared/work/queue/job-kinds.ts';
-import { listQueuesInUse } from '../../../shared/work/queue/queues-in-use.ts';
-import { ok, problem, warning, type Finding } from '../../../shared/doctor/finding.ts';
+import type { CatalogStore } from '../catalog/catalog-store.ts';
+import { isLedgerBehind, readLedgerLag } from '../operator/ledger-lag.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { redisChannels } from '../platform/redis/redis-keys.ts';
+import { productBuild } from '../platform/runtime/product-version.ts';
+import { readDemand } from '../work/demand/read-demand.ts';
+import { queueNames } from '../work/queue/job-kinds.ts';
+import { listQueuesInUse } from '../work/queue/queues-in-use.ts';
+import { ok, problem, warning, type Finding } from './finding.ts';
 
 /** Checks what runs: api processes, workers of each queue and their builds, the ledger. */
 export async function checkProcesses(
@@ -44,7 +44,7 @@ export async function checkProcesses(
     findings.push(
       warning(
         'builds',
-        `workers run ${others.join(', ')}, this command ${productBuild}`,
+        `workers run ${others.join(', ')}, this process ${productBuild}`,
         'Restart what runs another build (docs/deployment.md).',
       ),
     );

@@ -1,9 +1,9 @@
-import type { AuditTrail } from '../../../shared/admin/audit-trail.ts';
-import type { CatalogModel } from '../../../shared/catalog/catalog-schema.ts';
-import type { CatalogStore } from '../../../shared/catalog/catalog-store.ts';
-import type { RedisClient } from '../../../shared/platform/redis/redis-client.ts';
-import { testKeys } from '../../../shared/admin/test-model.ts';
-import { ok, problem, warning, type Finding } from '../../../shared/doctor/finding.ts';
+import type { AuditTrail } from '../admin/audit-trail.ts';
+import type { CatalogModel } from '../catalog/catalog-schema.ts';
+import type { CatalogStore } from '../catalog/catalog-store.ts';
+import type { RedisClient } from '../platform/redis/redis-client.ts';
+import { testKeys } from '../admin/test-model.ts';
+import { ok, problem, warning, type Finding } from './finding.ts';
 
 /** What one call of each type costs, cheapest first. An image is not cheap. */
 const cheapTypes: readonly CatalogModel['type'][] = ['embedding', 'chat', 'vision'];

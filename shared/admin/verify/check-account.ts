@@ -1,13 +1,7 @@
-import {
-  nameDay,
-  parseDay,
-  startOfPeriod,
-  toDay,
-  type HotBudget,
-} from '../../../shared/accounts/budget-periods.ts';
-import type { LedgerSums } from '../../../shared/ledger/ledger-store.ts';
-import type { LedgerEntry } from '../../../shared/ledger/usage-event.ts';
-import { formatRub } from '../../../shared/encoding/money.ts';
+import { nameDay, parseDay, startOfPeriod, toDay, type HotBudget } from '../../accounts/budget-periods.ts';
+import type { LedgerSums } from '../../ledger/ledger-store.ts';
+import type { LedgerEntry } from '../../ledger/usage-event.ts';
+import { formatRub } from '../../encoding/money.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export interface Difference {
