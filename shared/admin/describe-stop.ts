@@ -16,3 +16,7 @@ export function describePartialStop({ cooldown }: CandidateState): string | null
 
 const describeCooldown = ({ forMs, reason }: NonNullable<CandidateState['cooldown']>): string =>
   `its key is on cooldown for ${Math.ceil(forMs / 1_000)} s: ${reason}`;
+
+/** Describes the last refusal of a key, with the time in ISO format. */
+export const describeRefusal = (refusal: CandidateState['lastRefusal']) =>
+  refusal && { at: new Date(refusal.atMs).toISOString(), reason: refusal.reason };

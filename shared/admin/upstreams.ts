@@ -8,7 +8,7 @@ import type { RouteCandidate } from '../routing/route-candidate.ts';
 import { readDemand } from '../work/demand/read-demand.ts';
 import { readCandidates, RouteStateStore, type CandidateState } from '../routing/route-state-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { describePartialStop, describeStop } from './describe-stop.ts';
+import { describePartialStop, describeRefusal, describeStop } from './describe-stop.ts';
 
 type Catalog = Pick<CatalogStore, 'current' | 'find' | 'isDisabled' | 'isDrained' | 'refreshDisabled'>;
 
@@ -85,6 +85,7 @@ function describeCandidate(
     upstream_model: route.model,
     key: apiKey === null ? null : `${position} (${missing ?? fingerprint})`,
     not_called: disabled ?? describeStop(state) ?? missing ?? describePartialStop(state),
+    last_refusal: describeRefusal(state.lastRefusal),
     drained: isDrained,
     breaker: state.breaker,
     failed_accounts: state.failedAccounts,

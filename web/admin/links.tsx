@@ -41,3 +41,6 @@ export const UserLink = ({ id, name }: { readonly id: string; readonly name?: st
     {name ?? <code title={id}>{shortId(id)}</code>}
   </SiteLink>
 );
+
+/** The changes of operators to something. @param resource its type, a colon, and its id: `upstream:azure` */
+export const auditHref = (resource: string): string => `/admin/audit?${new URLSearchParams({ resource })}`;

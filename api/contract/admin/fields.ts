@@ -23,6 +23,20 @@ export const OptionalMoment = (description: string) => Nullable(Moment(descripti
 export const Count = (description?: string) =>
   Type.Integer({ minimum: 0, ...(description === undefined ? {} : { description }) });
 
+/** The last refusal of a key. */
+export const LastRefusal = Nullable(
+  Type.Object(
+    {
+      at: Moment('When the vendor refused it.'),
+      reason: Type.String({ description: 'With which status, and code of the vendor.' }),
+    },
+    {
+      description:
+        'The last refusal of a key by the vendor, such as for want of credit; null once a call with it has succeeded, and after an hour.',
+    },
+  ),
+);
+
 export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,

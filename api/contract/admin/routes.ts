@@ -3,7 +3,7 @@ import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { ModelType } from '../../../shared/contract/models.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, PageOfAdmin, pageQuery } from './fields.ts';
+import { Count, LastRefusal, PageOfAdmin, pageQuery } from './fields.ts';
 
 const AdminModel = Type.Object(
   {
@@ -120,6 +120,7 @@ const AdminRoute = Type.Object(
     upstream_model: Type.String(),
     key: Nullable(Type.String({ description: 'The position of the key, and its name in the logs.' })),
     not_called: Nullable(Type.String({ description: 'Why it is not called.' })),
+    last_refusal: LastRefusal,
     drained: Type.Boolean({ description: 'Whether an operator has drained it.' }),
     breaker: StringEnum(['closed', 'open', 'half-open']),
     failed_accounts: Count(),
@@ -142,6 +143,7 @@ const route = {
   upstream_model: 'demo-echo',
   key: null,
   not_called: null,
+  last_refusal: null,
   drained: false,
   breaker: 'closed',
   failed_accounts: 0,

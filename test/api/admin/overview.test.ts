@@ -8,6 +8,7 @@ import {
   type ScriptedVendor,
 } from '../../support/scripted-vendor.ts';
 import { testWithOwnStore } from '../../support/own-stores.ts';
+import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
 import { startStack, useStack, type TestStack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -17,20 +18,25 @@ const catalogOf = (url: string): string => `
 upstreams:
   priced: { kind: openai, baseUrl: '${url}/priced', apiKeys: [sk-vendor-key-0123456789] }
   other: { kind: openai, baseUrl: '${url}/other', apiKeys: [sk-vendor-key-9876543210], maxConcurrency: 7 }
+  unpaid: { kind: openai, baseUrl: '${url}/unpaid', apiKeys: [sk-vendor-key-5555555555] }
 models:
   - { id: good, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: priced, model: a, cost: { prompt: 1, completion: 1 } }] }
   - { id: bad, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: other, model: fails }] }
+  - { id: unpaid, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: unpaid, model: a }] }
 `;
 
 let stack: TestStack;
 let vendor: ScriptedVendor;
+/** Whether the vendor takes the key of `unpaid`. */
+let isPaid = false;
 
 test.before(async () => {
-  vendor = await startScriptedVendor((_, path) =>
-    path.startsWith('/other')
-      ? new ScriptedRefusal(500, { error: { message: 'out of order' } })
-      : unstreamedChat,
-  );
+  vendor = await startScriptedVendor((_, path) => {
+    if (path.startsWith('/other')) return new ScriptedRefusal(500, { error: { message: 'out of order' } });
+    if (path.startsWith('/unpaid') && !isPaid)
+      return new ScriptedRefusal(401, { error: { message: 'no', code: 'account_deactivated' } });
+    return unstreamedChat;
+  });
   stack = await startStack({
     catalog: catalogOf(vendor.url),
     env: { ADMIN_TOKEN: testAdminToken },
@@ -48,7 +54,7 @@ const readOverview = async ({ url }: Pick<TestStack, 'url'>): Promise<Overview> 
   return body;
 };
 
-test('the overview has traffic, queues, upstreams, processes and the ledger, with a token that only reads', async (t) => {
+test.serial('the overview has traffic, queues, upstreams, processes and the ledger, with a token that only reads', async (t) => {
   const account = await stack.createAccount({ balance: '100' });
   const chat = (model: string) =>
     stack.post('/v1/chat/completions', account.apiKey, {
@@ -79,6 +85,12 @@ test('the overview has traffic, queues, upstreams, processes and the ledger, wit
       ['bad'],
     );
   }
+  t.deepEqual(overview.refusing_models, [
+    {
+      model: 'bad',
+      causes: [{ why: 'drained', upstream: 'other', reason: null, resource: 'upstream:other bad' }],
+    },
+  ]);
   t.is(hours.length, 24);
   t.like(hours.at(-1), { requests: 3, failed: 1, cost: hour.all.cost });
   t.like(overview.queues!.chat, { waiting: 0, running: 0, workers: 1 });
@@ -104,6 +116,48 @@ test('the overview has traffic, queues, upstreams, processes and the ledger, wit
   t.false(overview.ledger!.is_behind);
   const token = await createToken(stack, 'reader', 'read');
   t.is((await callAdmin(stack.url, token, 'GET', '/overview')).status, 200);
+});
+
+test.serial('a refused key is a reason why its model serves nobody, and stays known until a call with it succeeds', async (t) => {
+  const account = await stack.createAccount({ balance: '100' });
+  const chat = () =>
+    stack.post('/v1/chat/completions', account.apiKey, {
+      model: 'unpaid',
+      messages: [{ role: 'user', content: 'hello' }],
+      max_tokens: 10,
+    });
+  const find = async () => {
+    const { upstreams, refusing_models: models } = await readOverview(stack);
+    return {
+      refusal: upstreams?.find(({ name }) => name === 'unpaid')?.last_refusal ?? null,
+      model: models?.find(({ model }) => model === 'unpaid'),
+    };
+  };
+  t.true((await chat()).status >= 500);
+  const { refusal, model } = await waitFor('the refusal', async () => {
+    const found = await find();
+    return found.model !== undefined && found;
+  });
+  t.like(refusal, { reason: 'refused with 401 (account_deactivated)' });
+  t.like(model, { causes: [{ why: 'refused', upstream: 'unpaid', resource: null }] });
+  const { body } = await callAdmin<{ data: object[] }>(
+    stack.url,
+    testAdminToken,
+    'GET',
+    '/upstreams?upstream=unpaid',
+  );
+  t.like(body.data[0], { last_refusal: refusal });
+  // As if its cooldown had ended.
+  const hash = redisKeys.keysOnCooldown('unpaid');
+  const fields = Object.keys(await stack.redis.hgetall(hash));
+  await stack.redis.hdel(hash, ...fields.filter((field) => !field.startsWith('refused ')));
+  await waitFor('the end of the cooldown', async () => {
+    const found = await find();
+    return found.model === undefined && found.refusal !== null;
+  });
+  isPaid = true;
+  t.is((await chat()).status, 200);
+  await waitFor('the refusal to be forgotten', async () => (await find()).refusal === null);
 });
 
 testWithOwnStore('Redis')(

@@ -1,3 +1,4 @@
+import { describeRefusal } from '../../../../shared/admin/describe-stop.ts';
 import { isLedgerBehind } from '../../../../shared/operator/ledger-lag.ts';
 import { within } from '../../../../shared/platform/runtime/within.ts';
 import type { Demand } from '../../../../shared/work/demand/demand.ts';
@@ -13,6 +14,7 @@ import type { UpstreamState } from '../../../operator/watch-upstreams.ts';
 import type { Services } from '../../../services.ts';
 import { describeConditions } from './describe-conditions.ts';
 import { describeTraffic } from './describe-traffic.ts';
+import { findRefusingModels } from './find-refusing-models.ts';
 
 type Part<Name extends keyof Overview> = NonNullable<Overview[Name]>;
 
@@ -46,6 +48,7 @@ export async function readOverview(services: Services): Promise<Overview> {
     at: new Date().toISOString(),
     unavailable: (Object.keys(parts) as (keyof typeof parts)[]).filter((name) => parts[name] === null),
     conditions: describeConditions(conditions.list()),
+    refusing_models: states && findRefusingModels(catalog, states),
     ...parts,
   };
 }
@@ -99,6 +102,7 @@ function describeUpstream(
     keys: state.keys,
     refused_keys: refused && refused.filter(({ upstream }) => upstream === name).length,
     cooldown_seconds: Math.ceil(state.cooldownMs / 1_000),
+    last_refusal: describeRefusal(state.lastRefusal),
   };
 }
 
