@@ -8,7 +8,7 @@ import { AppError } from '../contract/errors.ts';
 type Fields = Readonly<Record<string, string>>;
 
 /** Describes a batch with everything in its record, for an operator. @throws AppError `not_found` if it has just been deleted */
-export async function describeBatch(redis: RedisClient, accountId: string, id: string): Promise<object> {
+export async function describeBatch(redis: RedisClient, accountId: string, id: string) {
   const [fields, slices] = await Promise.all([
     callRedis(() => redis.hgetall(redisKeys.batch(accountId, id))),
     callRedis(() => redis.hgetall(redisKeys.batchSlices(accountId, id))),

@@ -106,7 +106,7 @@ function Results({ rows, onFollow }: { readonly rows: readonly Found[]; readonly
             )}
             {row.kind === 'code' && row.account !== null && (
               <SiteLink href={`/admin/accounts/${row.account}`} onClick={onFollow}>
-                {t('redeemedBy', { account: shortId(row.account) })}
+                {t('redeemedBy', { account: row.account_name ?? shortId(row.account) })}
               </SiteLink>
             )}
           </li>

@@ -6,7 +6,7 @@ export const shortId = (id: string): string => (id.length > 13 ? `${id.slice(0, 
 /** @param name what to show instead of the id */
 export const AccountLink = ({ id, name }: { readonly id: string; readonly name?: string | null }) => (
   <SiteLink href={`/admin/accounts/${encodeURIComponent(id)}`} class="id-link">
-    {name ?? <code title={id}>{shortId(id)}</code>}
+    {name == null ? <code title={id}>{shortId(id)}</code> : <span title={id}>{name}</span>}
   </SiteLink>
 );
 

@@ -3,7 +3,16 @@ import { maxCodesOfBatch, refillCodeStates } from '../../../shared/contract/admi
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, maxAmount, pageQuery } from './fields.ts';
+import {
+  AccountName,
+  Count,
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  Roubles,
+  maxAmount,
+  pageQuery,
+} from './fields.ts';
 
 const AdminCode = Type.Object(
   {
@@ -15,6 +24,7 @@ const AdminCode = Type.Object(
     expires_at: OptionalMoment('Until when it can be redeemed.'),
     status: StringEnum(refillCodeStates),
     redeemed_by: Nullable(Type.String({ description: 'The id of the account.' })),
+    account_name: AccountName,
     redeemed_at: OptionalMoment('When it was redeemed.'),
     batch: Nullable(
       Type.String({
@@ -37,6 +47,7 @@ const code = {
   expires_at: null,
   status: 'unused',
   redeemed_by: null,
+  account_name: null,
   redeemed_at: null,
   batch,
 };

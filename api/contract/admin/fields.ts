@@ -23,6 +23,14 @@ export const OptionalMoment = (description: string) => Nullable(Moment(descripti
 export const Count = (description?: string) =>
   Type.Integer({ minimum: 0, ...(description === undefined ? {} : { description }) });
 
+/** Beside the id of an account. */
+export const AccountName = Nullable(
+  Type.String({
+    description:
+      'The name of the account, or else its email address; null if it has neither, or MongoDB does not respond.',
+  }),
+);
+
 /** The last refusal of a key. */
 export const LastRefusal = Nullable(
   Type.Object(

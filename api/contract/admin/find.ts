@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { foundKinds } from '../../../shared/admin/find-anything.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { AccountName } from './fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 
 const AdminFound = Type.Object(
@@ -10,6 +11,7 @@ const AdminFound = Type.Object(
     account: Nullable(
       Type.String({ description: 'The id of the account that it belongs to; of a code, that redeemed it.' }),
     ),
+    account_name: AccountName,
     label: Nullable(
       Type.String({
         description:
@@ -40,6 +42,8 @@ export const findAnything = defineOperation({
   errors: [],
   example: {
     body: { text: request },
-    response: { data: [{ kind: 'request', id: request, account, label: 'gpt-4o-mini' }] },
+    response: {
+      data: [{ kind: 'request', id: request, account, account_name: 'Example Ltd', label: 'gpt-4o-mini' }],
+    },
   },
 });

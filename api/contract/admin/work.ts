@@ -4,7 +4,7 @@ import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { jobStatuses } from '../../../shared/contract/job-terms.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, Moment, OptionalMoment, PageOfAdmin, Roubles, pageQuery } from './fields.ts';
+import { AccountName, Count, Moment, OptionalMoment, PageOfAdmin, Roubles, pageQuery } from './fields.ts';
 
 const queueNames = ['chat', 'image', 'embedding'] as const;
 
@@ -83,6 +83,7 @@ const AdminJob = Type.Object(
   {
     id: Type.String(),
     account: Type.String(),
+    account_name: AccountName,
     status: StringEnum(jobStatuses),
     operation: Type.String(),
     queue: Type.String(),
@@ -106,6 +107,7 @@ const jobId = '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2';
 const job = {
   id: jobId,
   account: accountId,
+  account_name: 'Example Ltd',
   status: 'queued',
   operation: 'chat.completions',
   queue: 'chat',
@@ -205,6 +207,7 @@ export const cancelAdminJob = defineOperation({
 const batchFields = {
   id: Type.String(),
   account: Type.String(),
+  account_name: AccountName,
   status: StringEnum(batchStatuses),
   endpoint: Type.String(),
   model: Type.String(),
@@ -246,6 +249,7 @@ const batchId = 'batch_0123456789abcdef0123456789abcdef';
 const batch = {
   id: batchId,
   account: accountId,
+  account_name: 'Example Ltd',
   status: 'in_progress',
   endpoint: '/v1/embeddings',
   model: 'text-embedding-3-small',

@@ -1,3 +1,4 @@
+import { addAccountNames } from '../../../shared/admin/account-names.ts';
 import { findAnything as findInStores } from '../../../shared/admin/find-anything.ts';
 import { operations } from '../../contract/operations.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
@@ -7,6 +8,10 @@ export const findAnything = defineAdminEndpoint(
   operations.findAnything,
   (services) => (context) =>
     readFromDatabase(services, context, 'list', async () => ({
-      data: await findInStores(services, context.state.body.text),
+      data: await addAccountNames(
+        services,
+        await findInStores(services, context.state.body.text),
+        ({ account }) => account,
+      ),
     })),
 );

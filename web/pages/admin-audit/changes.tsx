@@ -81,7 +81,7 @@ function Events({ rows }: { readonly rows: readonly AuditEvent[] }) {
               </>
             ),
           },
-          { name: t('resource'), render: ({ resource }) => <Resource resource={resource} /> },
+          { name: t('resource'), render: (event) => <Resource event={event} /> },
           { name: t('token'), render: (event) => <Actor event={event} /> },
           { name: t('outcome'), isMinor: true, render: ({ outcome }) => <Outcome outcome={outcome} /> },
           {

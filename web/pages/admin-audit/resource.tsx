@@ -2,25 +2,39 @@ import { SiteLink } from '../../frame/site-link.tsx';
 import { AccountLink, BatchLink, JobLink, ModelLink, shortId } from '../../admin/links.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { resourceTypes, splitResource, type ResourceType } from './audit-filter.ts';
+import type { AuditEvent } from './outcome.tsx';
 import type en from './messages.en.ts';
 
 /** What was changed, with a link to its page. */
-export function Resource({ resource }: { readonly resource: string }) {
+export function Resource({
+  event: { resource, account_name: name },
+}: {
+  readonly event: Pick<AuditEvent, 'resource' | 'account_name'>;
+}) {
   const t = useMessages<typeof en>();
   const { type, id } = splitResource(resource);
   const known = resourceTypes.find((name) => name === type);
   return (
     <>
       <span class="admin-audit-note">{known === undefined ? type : t(`resource_${known}`)}</span>
-      {known === undefined ? <code>{id}</code> : <ResourceLink type={known} id={id} />}
+      {known === undefined ? <code>{id}</code> : <ResourceLink type={known} id={id} name={name} />}
     </>
   );
 }
 
-function ResourceLink({ type, id }: { readonly type: ResourceType; readonly id: string }) {
+function ResourceLink({
+  type,
+  id,
+  name,
+}: {
+  readonly type: ResourceType;
+  readonly id: string;
+  /** Of an account. */
+  readonly name: string | null;
+}) {
   switch (type) {
     case 'account':
-      return <AccountLink id={id} />;
+      return <AccountLink id={id} name={name} />;
     case 'model':
       return <ModelLink id={id} />;
     case 'job':

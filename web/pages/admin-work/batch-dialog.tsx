@@ -97,7 +97,7 @@ function Facts({ batch }: { readonly batch: AdminBatch }) {
     <>
       <dl class="facts">
         <Fact name={t('account')}>
-          <AccountLink id={account} />
+          <AccountLink id={account} name={batch.account_name} />
         </Fact>
         <Fact name={t('endpoint')}>{nameOperation(t, batch.endpoint)}</Fact>
         {model !== '' && (

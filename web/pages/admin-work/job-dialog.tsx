@@ -59,7 +59,7 @@ function JobDetails({ job }: { readonly job: AdminJob }) {
       )}
       <dl class="facts">
         <Fact name={t('account')}>
-          <AccountLink id={account} />
+          <AccountLink id={account} name={job.account_name} />
         </Fact>
         <Fact name={t('model')}>
           <ModelLink id={job.model} />
