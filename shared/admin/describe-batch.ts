@@ -27,6 +27,7 @@ export async function describeBatch(redis: RedisClient, accountId: string, id: s
     lines_total: batch.lines,
     lines_succeeded: batch.succeeded,
     lines_failed: batch.failed,
+    lines_not_run: batch.notRun,
     cost: toRubNumber(batch.costNano),
     reserved: toRubNumber(batch.reservedNano),
     max_cost: batch.maxCostNano === null ? null : toRubNumber(batch.maxCostNano),

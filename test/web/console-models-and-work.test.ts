@@ -226,11 +226,12 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   );
   t.is(body.status, 'cancelled');
   t.true(body.lines_succeeded >= 3 && body.lines_succeeded < 30, String(body.lines_succeeded));
-  await dialog.getByText('30 of 30 lines').waitFor();
+  await dialog.getByText(`${body.lines_succeeded} of 30 lines`).waitFor();
+  await dialog.getByText(`${30 - body.lines_succeeded} not run`).waitFor();
 
-  await dialog.getByRole('button', { name: 'Retry failed lines…' }).click();
-  const retry = page.getByRole('dialog', { name: 'Retry the failed lines' });
-  await retry.getByText(`${30 - body.lines_succeeded} failed lines become a new batch`).waitFor();
+  await dialog.getByRole('button', { name: 'Retry lines without a result…' }).click();
+  const retry = page.getByRole('dialog', { name: 'Retry the lines without a result' });
+  await retry.getByText(`${30 - body.lines_succeeded} lines that failed or were not run become`).waitFor();
   await takeScreenshots(web, 'console-batch-retry');
   await retry.getByRole('button', { name: 'Create the batch' }).click();
   await page.waitForURL((url) => url.searchParams.get('batch') !== id);

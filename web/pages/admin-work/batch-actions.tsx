@@ -81,7 +81,8 @@ function CancelEffects({ effects }: { readonly effects: Schema<'DryRunOfCancelle
       <p>{t('cancelBatchLeft', { count: left })}</p>
       <p>{t('cancelBatchDone', { count: done })}</p>
       <p>
-        {t.nodes('cancelBatchCost', { cost: <Money value={cost} />, reserved: <Money value={reserved} /> })}
+        {t.nodes('cancelBatchCost', { cost: <Money value={cost} /> })}
+        {reserved > 0 && <> {t.nodes('cancelBatchReserved', { reserved: <Money value={reserved} /> })}</>}
       </p>
     </>
   );
