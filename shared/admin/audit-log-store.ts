@@ -1,7 +1,7 @@
 // decision 0098
 import { createTimeOrderedId, firstIdAt } from '../platform/runtime/time-ordered-id.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
-import type { AdminAction, ResourceType } from './admin-action.ts';
+import { resourceTypes, type AdminAction, type ResourceType } from './admin-action.ts';
 
 /** `started`: the change began, and how it ended is not known: the process died, or a store failed in between. */
 export const auditOutcomes = ['started', 'done', 'failed'] as const;
@@ -116,10 +116,15 @@ export class AuditLogStore {
     };
     const filter = {
       ...(token === undefined ? {} : { token }),
-      ...(resourceType === undefined ? {} : { resourceType }),
-      ...(resourceId === undefined ? {} : { resourceId }),
+      ...selectResource(resourceType, resourceId),
       ...(Object.keys(ids).length === 0 ? {} : { _id: ids }),
     };
     return await callMongo(() => this.#events.find(filter, limits).sort({ _id: -1 }).limit(limit).toArray());
   }
+}
+
+/** The index begins with the type. */
+function selectResource(type: ResourceType | undefined, id: string | undefined): object {
+  if (id === undefined) return type === undefined ? {} : { resourceType: type };
+  return { resourceType: type ?? { $in: [...resourceTypes] }, resourceId: id };
 }

@@ -221,7 +221,7 @@ export const listAuditEvents = defineOperation({
         minLength: 1,
         maxLength: 200,
         description:
-          'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`.',
+          'Only of this resource, such as `account:0f7c2a1e-…`, of this type, such as `account`, or of any type with this id: `:0f7c2a1e-…`.',
       }),
     ),
     since: TimeBound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included.'),

@@ -6,7 +6,7 @@ import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { FilterSelect } from '../../ui/filter-select.tsx';
 import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
-import { periods, resourceTypes, splitResource, useAuditFilter } from './audit-filter.ts';
+import { joinResource, periods, resourceTypes, splitResource, useAuditFilter } from './audit-filter.ts';
 import type en from './messages.en.ts';
 
 /** Enough for a choice; a link may name any other. */
@@ -46,22 +46,20 @@ export function Filters({ children }: { readonly children: ComponentChildren }) 
         anyLabel={t('allResources')}
         value={type}
         choices={resourceTypes.map((name) => ({ value: name, label: t(`resource_${name}`) }))}
-        onChoose={(name) => setFilter({ resource: name })}
+        onChoose={(name) => setFilter({ resource: joinResource(name ?? '', id) || null })}
       />
-      {type !== '' && (
-        <Field
-          label={t('resourceId')}
-          type="search"
-          value={id}
-          maxLength={180}
-          spellcheck={false}
-          autocomplete="off"
-          onChange={(event) => {
-            const wanted = event.currentTarget.value.trim();
-            setFilter({ resource: wanted === '' ? type : `${type}:${wanted}` });
-          }}
-        />
-      )}
+      <Field
+        label={t('resourceId')}
+        type="search"
+        value={id}
+        maxLength={180}
+        spellcheck={false}
+        autocomplete="off"
+        onChange={(event) => {
+          const wanted = event.currentTarget.value.trim();
+          setFilter({ resource: joinResource(type, wanted) || null });
+        }}
+      />
       <PeriodSelect
         label={t('period')}
         choices={[...periods, 'own' as const].map((value) => ({ value, label: t(`period_${value}`) }))}

@@ -46,12 +46,38 @@ function ResourceLink({
     case 'queue':
       return <SiteLink href="/admin/work">{id}</SiteLink>;
     case 'upstream':
-      return <SiteLink href="/admin/models">{id}</SiteLink>;
+      return <UpstreamLink id={id} />;
     case 'code':
-      return <SiteLink href="/admin/codes">{shortId(id)}</SiteLink>;
+      return <CodeLink id={id} />;
     case 'token':
       return <SiteLink href="/admin/audit?tab=tokens">{id}</SiteLink>;
     case 'ledger':
       return <code title={id}>{shortId(id)}</code>;
   }
 }
+
+/** An upstream, or its routes of a model, whose id comes after its name. */
+function UpstreamLink({ id }: { readonly id: string }) {
+  const [name = '', model] = id.split(' ');
+  const query = new URLSearchParams({ tab: 'upstreams', upstream: name });
+  return (
+    <>
+      <SiteLink href={`/admin/models?${query}`}>{name}</SiteLink>
+      {model !== undefined && (
+        <>
+          {' '}
+          <ModelLink id={model} />
+        </>
+      )}
+    </>
+  );
+}
+
+const batchId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The codes that were made together, or one, which the list has among the others. */
+const CodeLink = ({ id }: { readonly id: string }) => (
+  <SiteLink href={batchId.test(id) ? `/admin/codes?batch=${id}` : '/admin/codes'}>
+    <code title={id}>{shortId(id)}</code>
+  </SiteLink>
+);
