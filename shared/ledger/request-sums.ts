@@ -13,6 +13,8 @@ export interface SettledRequest extends Pick<
   | 'promptTokens'
   | 'completionTokens'
 > {
+  /** Whether its caller waits for it: it is neither a durable job nor a line of a batch. */
+  readonly isAwaited: boolean;
   readonly costNano: bigint;
   /** Null if it is unknown. */
   readonly vendorCostNano: bigint | null;
@@ -120,15 +122,16 @@ export class RequestSums {
 }
 
 function toTraffic(request: SettledRequest, judgement: ReturnType<typeof classifyRequest>): TrafficSums {
-  const { costNano, vendorCostNano, durationMs, firstTokenMs } = request;
+  const { isAwaited, costNano, vendorCostNano, durationMs, firstTokenMs } = request;
+  const isTimed = isAwaited && judgement === 'succeeded';
   return {
     rejected: judgement === 'unjudged' ? 1 : 0,
     costNano,
     ...(vendorCostNano === null
       ? { vendorCostNano: 0n, costed: 0, costedNano: 0n }
       : { vendorCostNano, costed: 1, costedNano: costNano }),
-    durations: judgement === 'succeeded' ? toHistogram(durationMs) : [],
-    firstTokens: judgement === 'succeeded' && firstTokenMs !== undefined ? toHistogram(firstTokenMs) : [],
+    durations: isTimed ? toHistogram(durationMs) : [],
+    firstTokens: isTimed && firstTokenMs !== undefined ? toHistogram(firstTokenMs) : [],
   };
 }
 

@@ -7,7 +7,8 @@ import {
 
 /**
  * What operators see of a model's requests, beside the public sums. `rejected` counts those that are neither for nor against
- * the model. The durations are from admission to settlement, and to the first output, of the successful ones.
+ * the model. The durations are from admission to settlement, and to the first output, of the successful ones for which
+ * their callers wait.
  */
 export interface TrafficSums {
   readonly rejected: number;

@@ -286,6 +286,7 @@ export class SliceResults {
       billedMs: charge.usage.durationMs,
       promptTokens: charge.usage.promptTokens,
       completionTokens: charge.usage.completionTokens,
+      isAwaited: false,
       costNano: charge.costNano,
       vendorCostNano: charge.vendorCostNano,
     });

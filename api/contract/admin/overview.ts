@@ -28,7 +28,7 @@ const trafficFields = {
       'worker took them are not counted.',
   ),
   median_seconds: seconds(
-    'From admission to the end of the requests that succeeded: half were as fast. Null if none did.',
+    'From admission to the end of the requests that succeeded, without durable jobs and lines of batches, for which nobody waits: half were as fast. Null if there are none.',
   ),
   p95_seconds: seconds('The same of 95 of 100.'),
   first_token_median_seconds: seconds(
