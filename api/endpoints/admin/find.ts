@@ -1,5 +1,6 @@
 import { addAccountNames } from '../../../shared/admin/account-names.ts';
-import { findAnything as findInStores } from '../../../shared/admin/find-anything.ts';
+import { findAnything as findInStores, isKeyText } from '../../../shared/admin/find-anything.ts';
+import { findInCatalog } from '../../../shared/admin/find-in-catalog.ts';
 import { operations } from '../../contract/operations.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import { defineAdminEndpoint } from './define-admin-endpoint.ts';
@@ -7,11 +8,15 @@ import { defineAdminEndpoint } from './define-admin-endpoint.ts';
 export const findAnything = defineAdminEndpoint(
   operations.findAnything,
   (services) => (context) =>
-    readFromDatabase(services, context, 'list', async () => ({
-      data: await addAccountNames(
-        services,
-        await findInStores(services, context.state.body.text),
-        ({ account }) => account,
-      ),
-    })),
+    readFromDatabase(services, context, 'list', async () => {
+      const { text } = context.state.body;
+      const found = [
+        ...(await findInStores(services, text)),
+        ...findInCatalog(services.catalog.current, text),
+      ];
+      return {
+        data: await addAccountNames(services, found, ({ account }) => account),
+        is_unknown_key: found.length === 0 && isKeyText(text),
+      };
+    }),
 );

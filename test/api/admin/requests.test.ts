@@ -270,4 +270,21 @@ test('whatever a customer names is found: account, key, user, request, job, batc
   t.deepEqual(await find(code), [`${unused} ${account.id}`]);
   t.like(await readAdmin(stack.env, 'find', code), [{ kind: 'code', account: account.id }]);
   t.deepEqual(await find('nobody'), []);
+
+  t.deepEqual(await find(`x-request-id: ${request}, ${batch.id}`), [
+    `request ${request} ${account.id}`,
+    `batch ${batch.id} ${account.id}`,
+  ]);
+  const made = await callAdmin<{ batch: string }>(stack.url, testAdminToken, 'POST', '/codes', {
+    balance: 1,
+  });
+  t.deepEqual(await find(made.body.batch), [`code_batch ${made.body.batch}`]);
+  await callAdmin(stack.url, testAdminToken, 'POST', '/tokens', { name: 'found-token', scope: 'read' });
+  t.deepEqual(await find('found-token'), ['token found-token']);
+  t.true((await find(chat.model)).includes(`model ${chat.model}`));
+  t.true((await find('builtin')).includes('upstream builtin'));
+  const unknown = await callAdmin(stack.url, testAdminToken, 'POST', '/find', {
+    text: `mg-${'a'.repeat(43)}`,
+  });
+  t.deepEqual(unknown.body, { data: [], is_unknown_key: true } as unknown);
 });
