@@ -13,6 +13,7 @@ export const describeRefill = (row: RefillLogDocument) => ({
   free_requests: row.freeRequests,
   code: row.code === '' ? null : row.code,
   note: row.note ?? null,
+  token: row.token ?? null,
 });
 
 /**

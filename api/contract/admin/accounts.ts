@@ -189,6 +189,12 @@ const AdminRefill = Type.Object(
     free_requests: Type.Integer(),
     code: Nullable(Type.String({ description: 'The code, as issued; it is worth nothing any more.' })),
     note: Nullable(Type.String({ description: 'What the operator noted.' })),
+    token: Nullable(
+      Type.String({
+        description:
+          'The name of the operator’s token; `command` for the admin command. Null for codes, and for those before the update that brought this field.',
+      }),
+    ),
   },
   { title: 'AdminRefill' },
 );
@@ -219,6 +225,7 @@ export const listAccountRefills = defineOperation({
           free_requests: 0,
           code: null,
           note: 'invoice 1742',
+          token: 'billing-system',
         },
       ],
       has_more: true,

@@ -72,6 +72,7 @@ const messages = {
   amountAdded: 'Added',
   source: 'Source',
   source_operator: 'Operator',
+  byCommand: 'admin command',
   source_code: 'Code',
   source_signup: 'Sign-up',
   note: 'Note',

@@ -73,6 +73,7 @@ const messages: TranslationOf<typeof en> = {
   amountAdded: 'Зачислено',
   source: 'Источник',
   source_operator: 'Оператор',
+  byCommand: 'команда admin',
   source_code: 'Код',
   source_signup: 'Подарок новому пользователю',
   note: 'Примечание',

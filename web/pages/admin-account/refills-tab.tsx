@@ -64,11 +64,12 @@ function TimeAndMore({ refill }: { readonly refill: Refill }) {
   );
 }
 
-function Source({ refill: { source, code } }: { readonly refill: Refill }) {
+function Source({ refill: { source, code, token } }: { readonly refill: Refill }) {
   const t = useMessages<typeof en>();
   return (
     <>
       {t(`source_${source}`)} {code !== null && <code>{code}</code>}
+      {token !== null && <div class="soft small">{token === 'command' ? t('byCommand') : token}</div>}
     </>
   );
 }
