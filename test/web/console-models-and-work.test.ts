@@ -102,32 +102,32 @@ withBrowser('a route is drained, its upstream too, and both are undrained', asyn
   const web = await openConsole(t, '/admin/models?model=sales%2Fsingle');
   const { page } = web;
   const dialog = page.getByRole('dialog', { name: 'sales/single', exact: true });
-  await dialog.getByRole('button', { name: 'Drain…' }).click();
-  const confirm = page.getByRole('dialog', { name: 'Drain first for sales/single' });
+  await dialog.getByRole('button', { name: 'Take out…' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Take first out of service for sales/single' });
   await confirm.getByText('sales/single will have no route left').waitFor();
   await takeScreenshots(web, 'console-drain');
-  await confirm.getByRole('button', { name: 'Drain', exact: true }).click();
-  await dialog.getByText('All of its routes are drained. Requests').waitFor();
+  await confirm.getByRole('button', { name: 'Take out', exact: true }).click();
+  await dialog.getByText('All of its routes are taken out of service. Requests').waitFor();
   const account = await stack.createAccount();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
   t.is(await chat(account, 'both'), 'ok');
-  await dialog.getByRole('button', { name: 'Undrain' }).click();
-  await dialog.getByRole('button', { name: 'Drain…' }).waitFor();
+  await dialog.getByRole('button', { name: 'Put back' }).click();
+  await dialog.getByRole('button', { name: 'Take out…' }).waitFor();
   t.is(await chat(account, 'sales/single'), 'ok');
   await page.keyboard.press('Escape');
 
   await page.getByRole('tab', { name: 'Upstreams' }).click();
   const second = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: /second/ }) });
-  await second.getByRole('button', { name: 'Drain…' }).click();
+  await second.getByRole('button', { name: 'Take out…' }).click();
   await page
-    .getByRole('dialog', { name: 'Drain second' })
+    .getByRole('dialog', { name: 'Take second out of service' })
     .getByText('3 models will have no route left')
     .waitFor();
-  await page.getByRole('button', { name: 'Drain', exact: true }).click();
-  await second.getByText('Drained', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Take out', exact: true }).click();
+  await second.getByText('Taken out', { exact: true }).waitFor();
   await takeScreenshots(web, 'console-upstreams');
   t.is(await chat(account, 'held'), 'model_disabled');
-  await second.getByRole('button', { name: 'Undrain' }).click();
+  await second.getByRole('button', { name: 'Put back' }).click();
   await second.getByText('In service').waitFor();
 });
 
@@ -165,8 +165,8 @@ withBrowser('a queue is drained once its name was typed, and says before what th
   await queue.getByText('No worker', { exact: true }).waitFor();
   await takeScreenshots(web, 'console-queues');
   t.deepEqual(await findAxeProblems(web), []);
-  await queue.getByRole('button', { name: 'Drain…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Drain the queue chat' });
+  await queue.getByRole('button', { name: 'Cancel what waits…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Cancel what waits in chat' });
   await dialog.getByText(/Cancels 1 waiting request and 2 waiting jobs of (at least )?2 accounts/).waitFor();
   const button = dialog.getByRole('button', { name: 'Cancel what waits' });
   t.true(await button.isDisabled());
@@ -246,10 +246,10 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
   const findWide = async (): Promise<unknown> => page.evaluate('document.documentElement.scrollWidth');
   for (const [path, text, name] of [
     ['/admin/models', 'sales/single', 'models'],
-    ['/admin/models?model=both', 'слотов апстрима', 'model'],
+    ['/admin/models?model=both', 'слотов поставщика', 'model'],
     ['/admin/models?tab=upstreams', 'В работе', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
-    ['/admin/work?tab=batches&status=cancelled', '30 из 30 строк', 'batches'],
+    ['/admin/work?tab=batches&status=cancelled', 'не выполнен', 'batches'],
     ['/admin/work?tab=jobs&status=cancelled', 'job_cancelled', 'jobs'],
   ] as const) {
     await web.open(path);
@@ -261,7 +261,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
       /Вывести/,
       /Вернуть/,
       /Сбросить…/,
-      /Очистить/,
+      /Отменить ожидающие/,
     ])
       t.is(await page.getByRole('button', { name: forbidden }).count(), 0, `${path} ${forbidden}`);
     t.is(await findWide(), 390, path);

@@ -141,6 +141,7 @@ test('the refills of an account are listed at once, by pages, also by the comman
       { amount: 5, note: null, source: 'operator', code: null },
     ],
   );
+  t.true(rows.every(({ token }) => token === adminTokenName));
   t.deepEqual(await readAdmin(stack.env, 'account', 'refills', id), rows);
   t.is((await call('GET', `/accounts/${id}/refills?after=x`)).status, 422);
   t.is((await call('GET', '/accounts/none/refills')).status, 404);
