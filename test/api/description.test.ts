@@ -98,6 +98,7 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'getAdminSession',
   'getAccount',
   'listAccountRefills',
+  'listAccountAddresses',
   'updateAccount',
   'creditAccount',
   'banAccount',

@@ -3,13 +3,13 @@ import {
   createAccount,
   creditAccount,
   getAccount,
-  listAccountRefills,
   listAccounts,
   rotateAccountKey,
   unbanAccount,
   unlinkAccount,
   updateAccount,
 } from './accounts.ts';
+import { listAccountAddresses, listAccountRefills } from './account-history.ts';
 import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
 import { findAnything } from './find.ts';
 import {
@@ -57,6 +57,7 @@ export const adminOperations = {
   listAccounts,
   getAccount,
   listAccountRefills,
+  listAccountAddresses,
   updateAccount,
   creditAccount,
   banAccount,

@@ -10,6 +10,7 @@ import {
   updateAccount as updateInStores,
 } from '../../../shared/admin/accounts.ts';
 import { dryRunBan, dryRunRotation } from '../../../shared/admin/dry-run-accounts.ts';
+import { listAddresses } from '../../../shared/admin/addresses.ts';
 import { creditAccount as creditInStores } from '../../../shared/admin/credits.ts';
 import { describeRefill, listRefills } from '../../../shared/admin/refills.ts';
 import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
@@ -98,10 +99,19 @@ export const listAccountRefills = defineAdminEndpoint(
       throw invalidField(['query', 'after'], 'must be the last_id of a page of this list');
     return await readFromDatabase(services, context, 'list', async () => {
       const id = await findId(services, context);
-      const request = { limit, after: after === null ? null : Number(after) };
+      const { search = null } = context.state.query;
+      const request = { limit, search, after: after === null ? null : Number(after) };
       return presentPage(await listRefills(services, id, request), describeRefill);
     });
   },
+);
+
+export const listAccountAddresses = defineAdminEndpoint(
+  operations.listAccountAddresses,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'list', async () =>
+      listAddresses(services, await findId(services, context)),
+    ),
 );
 
 export const getAccount = defineAdminEndpoint(

@@ -86,6 +86,11 @@ test('requests are listed by account, outcome and time, in pages, with their tot
     failures.body.data.map(({ id }) => id),
     [ids[3]],
   );
+  const addresses = await get<{ data: object[] }>(`/accounts/${accountId}/addresses`);
+  t.like(addresses.body, { is_complete: true, addresses: 1 });
+  const [first, last] = [rows[6]!.at.toISOString(), rows[0]!.at.toISOString()];
+  t.like(addresses.body.data[0], { requests: 7, failed: 1, first_at: first, last_at: last });
+  t.is((await get('/accounts/none/addresses')).status, 404);
   const next = await get<RequestPage>(`/requests?account=${accountId}&limit=3&after=${ids[2]}`);
   t.like(next.body, { total: null, has_more: true, last_id: ids[5] });
   const since = encodeURIComponent(rows[2]!.at.toISOString());

@@ -1,7 +1,9 @@
+import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { Field } from '../../ui/field.tsx';
 import { Money, Time } from '../../ui/money.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -13,21 +15,47 @@ type Refill = Schema<'AdminRefill'>;
 export function RefillsTab({ accountId }: { readonly accountId: string }) {
   const t = useMessages<typeof en>();
   const columns = useColumns();
-  const list = useCursorList(['account-refills', accountId], (after, signal) =>
+  const [search, setSearch] = useState('');
+  const list = useCursorList(['account-refills', accountId, search], (after, signal) =>
     call(
       adminApi.GET('/v1/admin/accounts/{account_id}/refills', {
         params: {
           path: { account_id: accountId },
-          query: { limit: 20, ...(after === null ? {} : { after }) },
+          query: {
+            limit: 20,
+            ...(search === '' ? {} : { search }),
+            ...(after === null ? {} : { after }),
+          },
         },
         signal,
       }),
     ),
   );
   return (
-    <CursorListView list={list} empty={<EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>}>
-      {(rows) => <Table caption={t('tab_refills')} columns={columns} rows={rows} keyOf={({ id }) => id} />}
-    </CursorListView>
+    <>
+      <search class="admin-account-search">
+        <Field
+          label={t('searchRefills')}
+          type="search"
+          autoComplete="off"
+          maxLength={100}
+          defaultValue={search}
+          onChange={({ currentTarget: { value } }) => setSearch(value.trim())}
+        />
+      </search>
+      <CursorListView
+        list={list}
+        empty={
+          search === '' ? (
+            <EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>
+          ) : (
+            <EmptyState title={t('noSuchRefills')} />
+          )
+        }
+      >
+        {(rows) => <Table caption={t('tab_refills')} columns={columns} rows={rows} keyOf={({ id }) => id} />}
+      </CursorListView>
+    </>
   );
 }
 
