@@ -53,7 +53,8 @@ class ExcelWriter {
     const field = this.#field;
     this.#field = '';
     if (number.test(field)) return field.replace('.', this.#decimal);
-    if (instant.test(field)) return this.#times.format(new Date(field));
+    // A caller may have written what looks like a time and is none.
+    if (instant.test(field) && !Number.isNaN(Date.parse(field))) return this.#times.format(new Date(field));
     const isBare = field.includes(this.#separator) && !field.startsWith('"');
     return isBare ? `"${field}"` : field;
   }

@@ -17,15 +17,12 @@ import { describeRefill, listRefills } from '../../shared/admin/refills.ts';
 import type { RefillLogDocument } from '../../shared/ledger/refill-rows.ts';
 import { searchAccounts } from '../../shared/admin/search-accounts.ts';
 import { toRubNumber } from '../../shared/encoding/money.ts';
-import { WebhookSecretStore } from '../../shared/work/webhook-secret-store.ts';
 import {
-  readInteger,
-  readMoney,
-  CommandError,
-  UsageError,
-  type AdminContext,
-  type AdminVerb,
-} from './command.ts';
+  dryRunRotateWebhookSecret,
+  rotateWebhookSecret,
+  showWebhookSecret,
+} from '../../shared/admin/webhook-secrets.ts';
+import { readInteger, readMoney, UsageError, type AdminContext, type AdminVerb } from './command.ts';
 import { updateOptions, updateSettings } from './account-update.ts';
 import { findAccountId, noSuchAccount } from './find-account.ts';
 import { listRequests, requestColumns, requestListOptions, requestListUsage } from './list-requests.ts';
@@ -104,12 +101,12 @@ export const accountVerbs: Record<string, AdminVerb> = {
     run: rotate,
   },
   'webhook-secret': {
-    usage: '<account> [--rotate]',
-    help: 'prints the secret that signs its webhooks; --rotate replaces it, and both secrets sign for 24 hours',
+    usage: '<account> [--rotate [--dry-run]]',
+    help: 'prints the secret that signs its webhooks; --rotate replaces it, and both secrets sign for 24 hours; with --dry-run, only says until when a secret that was replaced before still signs, which would end at once',
     positionals: 1,
     options: [],
-    flags: ['rotate'],
-    run: showWebhookSecret,
+    flags: ['rotate', 'dry-run'],
+    run: showSecret,
   },
 };
 
@@ -256,24 +253,10 @@ async function rotate(context: AdminContext): Promise<unknown> {
   return { id, api_key: apiKey };
 }
 
-async function showWebhookSecret(context: AdminContext): Promise<unknown> {
-  const { mongo, config, flags, trail } = context;
+async function showSecret(context: AdminContext): Promise<unknown> {
+  const { flags, trail } = context;
   const id = await findAccountId(context);
-  const secrets = new WebhookSecretStore(mongo.db, config);
-  if (flags.has('rotate'))
-    return await trail.run(
-      { action: 'account.webhook-secret', id },
-      async () => ({ secret: await secrets.rotate(id) }),
-      () => ({ rotated: true }),
-    );
-  const read = () => secrets.getOrCreate(id);
-  const secret = (await secrets.has(id))
-    ? await read()
-    : await trail.run({ action: 'account.webhook-secret', id }, read, () => ({ created: true }));
-  if (secret === null) {
-    throw new CommandError(
-      'The webhook secret of this account was stored with a different MASTER_KEY. Restore the previous MASTER_KEY, or replace the secret with --rotate.',
-    );
-  }
-  return { secret };
+  if (!flags.has('rotate')) return { secret: await showWebhookSecret(context, trail, id) };
+  if (flags.has('dry-run')) return await dryRunRotateWebhookSecret(context, id);
+  return { secret: await rotateWebhookSecret(context, trail, id) };
 }

@@ -1,12 +1,12 @@
 import { dryRunDrainQueue } from '../../shared/admin/dry-run-work.ts';
+import { listFailedJobs } from '../../shared/admin/failed-jobs.ts';
 import { describeQueues, drainQueue } from '../../shared/admin/queues.ts';
+import { dryRunRetryFailedJobs, retryFailedJobs } from '../../shared/admin/retry-failed-jobs.ts';
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 import { queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { listQueuesInUse } from '../../shared/work/queue/queues-in-use.ts';
 import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
-import { listFailedJobs } from './failed-jobs.ts';
 import { endProgress, showProgress } from './progress.ts';
-import { retryFailedJobs } from './queue-retry.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const queueVerbs: Record<string, AdminVerb> = {
@@ -25,10 +25,11 @@ export const queueVerbs: Record<string, AdminVerb> = {
     run: showFailed,
   },
   retry: {
-    usage: '<queue>',
-    help: 'creates a new job for each failed one, if another attempt may succeed',
+    usage: '<queue> [--dry-run]',
+    help: 'creates a new job for each failed one, if another attempt may succeed; --dry-run only counts them',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: retry,
   },
   drain: {
@@ -56,13 +57,14 @@ async function showFailed(context: AdminContext): Promise<unknown> {
 /** Creates a new job for each failed one. Reserves and charges as usual. */
 async function retry(context: AdminContext): Promise<unknown> {
   const queue = readQueue(context);
-  const retried = await context.trail.run(
-    { action: 'queue.retry', id: queue },
-    () => retryFailedJobs(context, queue, (jobs) => showProgress(`${jobs} jobs processed`)),
-    (result) => ({ retried: result.retried }),
-  );
+  const onProgress = (jobs: number): void => showProgress(`${jobs} jobs processed`);
+  const result = context.flags.has('dry-run')
+    ? await dryRunRetryFailedJobs(context, queue, { onProgress })
+    : await retryFailedJobs(context, context.trail, queue, { onProgress });
   endProgress();
-  return retried;
+  if ('dry_run' in result) return result;
+  const { retried, refused } = result;
+  return { retried, refused };
 }
 
 async function drain(context: AdminContext): Promise<unknown> {

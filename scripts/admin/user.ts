@@ -6,6 +6,7 @@ import {
   notLinked,
   revokeSessions,
   unbanUser,
+  dryRunUnlink,
   unlinkUser,
   type UserDeps,
 } from '../../shared/admin/users.ts';
@@ -58,10 +59,11 @@ export const userVerbs: Record<string, AdminVerb> = {
     run: unban,
   },
   unlink: {
-    usage: '<account>',
-    help: 'unlinks an account from its user, who is notified by mail; the account’s key keeps working',
+    usage: '<account> [--dry-run]',
+    help: 'unlinks an account from its user, who is notified by mail; the account’s key keeps working; --dry-run only says whose it is',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     run: unlink,
   },
 };
@@ -125,5 +127,6 @@ async function unban(context: AdminContext): Promise<unknown> {
 async function unlink(context: AdminContext): Promise<unknown> {
   const link = await context.web.links.findByAccount(await findAccountId(context));
   if (link === null) throw notLinked();
+  if (context.flags.has('dry-run')) return await dryRunUnlink(context, link);
   return await unlinkUser(toUserDeps(context), context.trail, link);
 }

@@ -27,6 +27,8 @@ export interface AuditDocument extends Actor {
   readonly action: AdminAction;
   readonly resourceType: ResourceType;
   readonly resourceId: string;
+  /** The account that it concerns, if it is not the resource itself. */
+  readonly accountId?: string;
   readonly before: object | null;
   readonly after: object | null;
   readonly outcome: AuditOutcome;
@@ -63,13 +65,15 @@ export class AuditLogStore {
     await this.#events.createIndex({ token: 1, resourceType: 1, _id: 1 });
     await this.#events.createIndex({ resourceType: 1, _id: 1 });
     await this.#events.createIndex({ resourceType: 1, resourceId: 1, _id: 1 });
+    await this.#events.createIndex({ accountId: 1, _id: 1 });
+    await this.#events.createIndex({ token: 1, accountId: 1, _id: 1 });
   }
 
   /** Records that a change begins. @returns the id of the event */
   async start(
-    event: Actor & Pick<AuditDocument, 'action' | 'resourceType' | 'resourceId' | 'before'>,
+    event: Actor & Pick<AuditDocument, 'action' | 'resourceType' | 'resourceId' | 'accountId' | 'before'>,
   ): Promise<string> {
-    const { token, osUser, requestId, address, action, resourceType, resourceId, before } = event;
+    const { token, osUser, requestId, address, action, resourceType, resourceId, accountId, before } = event;
     const _id = createTimeOrderedId();
     await callMongo(() =>
       this.#events.insertOne({
@@ -82,6 +86,7 @@ export class AuditLogStore {
         action,
         resourceType,
         resourceId,
+        ...(accountId === undefined ? {} : { accountId }),
         before,
         after: null,
         outcome: 'started',
@@ -101,7 +106,10 @@ export class AuditLogStore {
     return await callMongo(() => this.#events.findOne({ _id: id }, limits));
   }
 
-  /** @param after the last event of the page before; null for the newest. @returns newest first */
+  /**
+   * Lists events, newest first. Those of an account include changes of other resources that concern it.
+   * @param after the last event of the page before; null for the newest
+   */
   async list(
     { token, resourceType, resourceId, since, until }: AuditFilter,
     { after, limit }: { readonly after: string | null; readonly limit: number },
@@ -114,12 +122,20 @@ export class AuditLogStore {
       ...(before === undefined ? {} : { $lt: before }),
       ...(since === undefined ? {} : { $gte: firstIdAt(since.getTime()) }),
     };
-    const filter = {
-      ...(token === undefined ? {} : { token }),
-      ...selectResource(resourceType, resourceId),
-      ...(Object.keys(ids).length === 0 ? {} : { _id: ids }),
+    const find = (filter: object): Promise<AuditDocument[]> => {
+      const whole = {
+        ...(token === undefined ? {} : { token }),
+        ...filter,
+        ...(Object.keys(ids).length === 0 ? {} : { _id: ids }),
+      };
+      return callMongo(() => this.#events.find(whole, limits).sort({ _id: -1 }).limit(limit).toArray());
     };
-    return await callMongo(() => this.#events.find(filter, limits).sort({ _id: -1 }).limit(limit).toArray());
+    const ofResource = find(selectResource(resourceType, resourceId));
+    const mayBeAccount = resourceType === undefined || resourceType === 'account';
+    if (!mayBeAccount || resourceId === undefined) return await ofResource;
+    // Each read has an index of its own.
+    const found = (await Promise.all([ofResource, find({ accountId: resourceId })])).flat();
+    return found.toSorted((one, other) => (one._id < other._id ? 1 : -1)).slice(0, limit);
   }
 }
 

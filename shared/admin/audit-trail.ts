@@ -9,6 +9,8 @@ export interface Change {
   readonly action: AdminAction;
   /** The resource that it concerns, such as an account's id. */
   readonly id: string;
+  /** The account that it concerns, if that is not the resource: it is among the account's changes, too. */
+  readonly accountId?: string;
   /** What the resource was like, without secrets. */
   readonly before?: object | null;
 }
@@ -52,14 +54,21 @@ export class AuditTrail {
    * @throws AppError `service_unavailable` if the change cannot be recorded
    */
   async run<T>(
-    { action, id, before = null }: Change,
+    { action, id, accountId, before = null }: Change,
     work: () => Promise<T>,
     describe: (result: T) => object | null = () => null,
     undoing?: Undoing<T>,
   ): Promise<T> {
     const { store, actor, onUnrecorded, isRejection = isClientError } = this.#options;
     const resourceType = action.slice(0, action.indexOf('.')) as ResourceType;
-    const eventId = await store.start({ ...actor, action, resourceType, resourceId: id, before });
+    const eventId = await store.start({
+      ...actor,
+      action,
+      resourceType,
+      resourceId: id,
+      ...(accountId === undefined ? {} : { accountId }),
+      before,
+    });
     const end = async (how: Parameters<AuditLogStore['finish']>[1]): Promise<void> => {
       await store.finish(eventId, how).catch((error: unknown) => onUnrecorded(error));
     };

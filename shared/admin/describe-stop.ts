@@ -1,9 +1,10 @@
 import type { CandidateState } from '../routing/route-state-store.ts';
+import { writeOperatorReason } from './operator-reasons.ts';
 
 /** Describes why a candidate is currently not called for any account. Returns null if it can be called. */
 export function describeStop({ cooldown, breaker, pauseMs }: CandidateState): string | null {
   if (cooldown?.isForAll === true) return describeCooldown(cooldown);
-  if (breaker === 'open') return `its breaker is open for ${Math.ceil(pauseMs / 1_000)} s after failed calls`;
+  if (breaker === 'open') return writeOperatorReason('breakerOpen', { seconds: Math.ceil(pauseMs / 1_000) });
   return null;
 }
 
@@ -11,11 +12,11 @@ export function describeStop({ cooldown, breaker, pauseMs }: CandidateState): st
 export function describePartialStop({ cooldown }: CandidateState): string | null {
   return cooldown === null
     ? null
-    : `for the accounts whose calls were refused: ${describeCooldown(cooldown)}`;
+    : writeOperatorReason('refusedAccounts', { reason: describeCooldown(cooldown) });
 }
 
 const describeCooldown = ({ forMs, reason }: NonNullable<CandidateState['cooldown']>): string =>
-  `its key is on cooldown for ${Math.ceil(forMs / 1_000)} s: ${reason}`;
+  writeOperatorReason('cooldown', { seconds: Math.ceil(forMs / 1_000), reason });
 
 /** Describes the last refusal of a key, with the time in ISO format. */
 export const describeRefusal = (refusal: CandidateState['lastRefusal']) =>

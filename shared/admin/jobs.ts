@@ -7,7 +7,7 @@ import { cancelJob as cancelInRedis } from '../work/jobs/end-job-scripts.ts';
 import { findTransition, hasEnded, statusLetter, type JobRecord } from '../work/jobs/job-record.ts';
 import { JobStore, type FoundJob } from '../work/jobs/job-store.ts';
 import { JobTurns } from '../work/jobs/job-turns-store.ts';
-import { queueNames } from '../work/queue/job-kinds.ts';
+import { queueNames, type QueueName } from '../work/queue/job-kinds.ts';
 import { sendControl } from '../work/replies/worker-control.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -45,6 +45,8 @@ export interface JobFilter {
   readonly accountId: string | null;
   /** Null for all statuses. */
   readonly status: JobStatus | null;
+  /** Only of this queue, among failed jobs of all accounts. */
+  readonly queue?: QueueName;
 }
 
 /**
@@ -63,14 +65,15 @@ export async function listJobs(
   return { ...page, rows: page.rows.map(describeJob) };
 }
 
-async function* readJobs(
+/** Yields the jobs of a list, in its order, one page at a time. Memory does not grow with their number. */
+export async function* readJobs(
   redis: RedisClient,
   filter: JobFilter,
-  after: ListPlace | null,
-  size: number,
+  after: ListPlace | null = null,
+  pageSize?: number,
 ): AsyncGenerator<ListedRecord<FoundJob>> {
   const store = new JobStore(redis);
-  for await (const places of readLatestMembers(redis, findLists(filter), after, size)) {
+  for await (const places of readLatestMembers(redis, findLists(filter), after, pageSize)) {
     const accounts = [...new Set(places.map(({ accountId }) => accountId))];
     const found = await Promise.all(
       accounts.map((accountId) => {
@@ -86,7 +89,7 @@ async function* readJobs(
   }
 }
 
-function findLists({ accountId, status }: JobFilter): MemberList[] {
+function findLists({ accountId, status, queue }: JobFilter): MemberList[] {
   if (accountId !== null)
     return [
       { key: redisKeys.jobsList(accountId, status === null ? 'all' : statusLetter(status)), accountId },
@@ -99,7 +102,9 @@ function findLists({ accountId, status }: JobFilter): MemberList[] {
     case 'active':
       return ofShards(redisKeys.jobLeases);
     case 'failed':
-      return queueNames.flatMap((queue) => ofShards((shard) => redisKeys.jobFailures(shard, queue)));
+      return (queue === undefined ? queueNames : [queue]).flatMap((name) =>
+        ofShards((shard) => redisKeys.jobFailures(shard, name)),
+      );
     case 'succeeded':
     case 'cancelled':
       return ofShards(redisKeys.jobsEnded);

@@ -7,6 +7,7 @@ import { readCandidates, RouteStateStore } from '../routing/route-state-store.ts
 import { CacheUseStore } from '../work/cache-use-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { describeStop } from './describe-stop.ts';
+import { writeOperatorReason } from './operator-reasons.ts';
 
 type Catalog = Pick<CatalogStore, 'current' | 'isActive' | 'isDisabled' | 'isDrained' | 'refreshDisabled'>;
 
@@ -25,6 +26,7 @@ export function describeModel(
     id: model.id,
     type: model.type,
     active: catalog.isActive(model),
+    disabled: catalog.isDisabled(model),
     not_served: explain(model, catalog, place, stopReasons),
     context: model.context,
     aliases: model.aliases,
@@ -34,6 +36,12 @@ export function describeModel(
 }
 export type DescribedModel = ReturnType<typeof describeModel>;
 
+/** Why upstreams of a model cannot be used, each reason once. */
+export const listUpstreamProblems = (
+  { unusableRoutes }: Pick<CatalogStore['current'], 'unusableRoutes'>,
+  { id }: CatalogModel,
+): string[] => [...new Set((unusableRoutes.get(id) ?? []).flatMap(({ problems }) => problems))];
+
 /** Explains why requests for the model currently fail. Returns null if there is no known reason. */
 function explain(
   model: CatalogModel,
@@ -42,13 +50,11 @@ function explain(
   stopReasons: readonly string[],
 ): string | null {
   const reasons: string[] = [];
-  if (catalog.isDisabled(model)) reasons.push(`disabled by an operator: model enable ${model.id}`);
+  if (catalog.isDisabled(model)) reasons.push(writeOperatorReason('modelDisabled', { model: model.id }));
   if (model.routes.length === 0)
-    reasons.push(
-      ...(catalog.current.upstreamProblems.get(model.id) ?? []).map((problem) => `${problem} ${place}`),
-    );
+    reasons.push(...listUpstreamProblems(catalog.current, model).map((problem) => `${problem} ${place}`));
   else if (model.routes.every((route) => catalog.isDrained(model, route)))
-    reasons.push('all of its routes are drained: upstream undrain');
+    reasons.push(writeOperatorReason('allRoutesDrained'));
   // The caller passes these only if no candidate can be called.
   reasons.push(...stopReasons);
   return reasons.length === 0 ? null : reasons.join('; ');

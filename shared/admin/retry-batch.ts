@@ -12,6 +12,7 @@ import { checkRetriable, retryFileName, retryLines, toRetryOptions } from '../wo
 import { FileStore } from '../work/files/file-store.ts';
 import { storeLines } from '../work/files/store-lines.ts';
 import type { AdminDeps } from './admin-deps.ts';
+import { listUpstreamProblems } from './models.ts';
 import type { ObjectStore } from '../platform/storage/object-store.ts';
 
 export interface RetryBatchDeps extends Pick<AdminDeps, 'redis' | 'hotAccounts' | 'config' | 'log'> {
@@ -69,7 +70,7 @@ const toPlanCatalog = (catalog: RetryBatchDeps['catalog']): PlanCatalog => ({
     if (model.pricing.type === 'time' && model.routes.length === 0)
       throw rejected(
         `The model ${model.id} is paid by time, so what it may cost depends on its upstream, which cannot be used in ` +
-          `this shell: ${(catalog.current.upstreamProblems.get(model.id) ?? []).join('; ')}.`,
+          `this shell: ${listUpstreamProblems(catalog.current, model).join('; ')}.`,
       );
     return !catalog.isDisabled(model);
   },

@@ -1,3 +1,4 @@
+import type { Pricing } from '../contract/models.ts';
 import type { CatalogModel, CatalogRoute, CatalogUpstream } from '../catalog/catalog-schema.ts';
 import type { CatalogStore } from '../catalog/catalog-store.ts';
 import { publishInvalidation } from '../platform/redis/invalidation-channel.ts';
@@ -9,8 +10,12 @@ import { readDemand } from '../work/demand/read-demand.ts';
 import { readCandidates, RouteStateStore, type CandidateState } from '../routing/route-state-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { describePartialStop, describeRefusal, describeStop } from './describe-stop.ts';
+import { writeOperatorReason } from './operator-reasons.ts';
 
-type Catalog = Pick<CatalogStore, 'current' | 'find' | 'isDisabled' | 'isDrained' | 'refreshDisabled'>;
+type Catalog = Pick<
+  CatalogStore,
+  'current' | 'find' | 'isDisabled' | 'isDrained' | 'isUpstreamDrained' | 'refreshDisabled'
+>;
 
 interface Deps {
   readonly redis: RedisClient;
@@ -74,19 +79,19 @@ function describeCandidate(
   const variable = apiKey?.startsWith(unsetKey) === true ? apiKey.slice(unsetKey.length) : null;
   const isDrained = catalog.isDrained(model, route);
   const disabled = catalog.isDisabled(model)
-    ? `the model is disabled by an operator: model enable ${model.id}`
+    ? writeOperatorReason('modelOfRouteDisabled', { model: model.id })
     : isDrained
-      ? `it is drained by an operator: upstream undrain ${upstream.name}`
+      ? writeOperatorReason('routeDrained', { upstream: upstream.name })
       : null;
-  const missing = variable === null ? null : `${variable} is not set in this shell`;
+  const missing = variable === null ? null : writeOperatorReason('unsetInShell', { variable });
   return {
-    model: model.id,
-    upstream: upstream.name,
-    upstream_model: route.model,
+    ...describeRoute(model, route),
+    usable: true,
     key: apiKey === null ? null : `${position} (${missing ?? fingerprint})`,
     not_called: disabled ?? describeStop(state) ?? missing ?? describePartialStop(state),
     last_refusal: describeRefusal(state.lastRefusal),
     drained: isDrained,
+    upstream_drained: catalog.isUpstreamDrained(upstream.name),
     breaker: state.breaker,
     failed_accounts: state.failedAccounts,
     pause_seconds: Math.ceil(state.pauseMs / 1_000),
@@ -97,6 +102,53 @@ function describeCandidate(
     max_calls: upstream.maxConcurrency,
   };
 }
+
+/** What the catalog says of a route. */
+function describeRoute({ id }: CatalogModel, { upstream, model, weight, cost }: CatalogRoute) {
+  const { name, kind, baseUrl } = upstream;
+  return {
+    model: id,
+    upstream: name,
+    upstream_model: model,
+    kind,
+    // Paths and queries of addresses may contain secrets.
+    host: baseUrl === '' ? null : new URL(baseUrl).host,
+    weight,
+    cost: cost === null ? null : describeCost(cost),
+  };
+}
+
+/** Vendors have neither days of use nor free requests. */
+const describeCost = (cost: Pricing): object =>
+  Object.fromEntries(
+    Object.entries(cost).filter(([name]) => name !== 'date_of_use' && name !== 'free_requests'),
+  );
+
+/**
+ * Lists the routes whose upstreams have no usable keys, in rows like those of `describeRoutes`.
+ * @param place where the keys are missing, such as `in this shell`
+ */
+export const describeUnusableRoutes = (catalog: Catalog, place: string): DescribedRoute[] =>
+  catalog.current.models.flatMap((model) =>
+    (catalog.current.unusableRoutes.get(model.id) ?? []).map(({ route, problems }) => ({
+      ...describeRoute(model, route),
+      usable: false,
+      key: null,
+      not_called: problems.map((problem) => `${problem} ${place}`).join('; '),
+      last_refusal: null,
+      drained: catalog.isDrained(model, route),
+      upstream_drained: catalog.isUpstreamDrained(route.upstream.name),
+      breaker: 'closed' as const,
+      failed_accounts: 0,
+      pause_seconds: 0,
+      succeeded: 0,
+      failed: 0,
+      rate_limited: 0,
+      calls: 0,
+      max_calls: route.upstream.maxConcurrency,
+      waiting_for_slot: 0,
+    })),
+  );
 
 /** Closes circuit breakers and ends cooldowns of keys, for an operator who does not want to wait for the next probe. */
 export async function resetRoutes(

@@ -9,6 +9,7 @@ import { AppError } from '../contract/errors.ts';
 import type { AdminAction } from './admin-action.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { toDryRun } from './dry-run.ts';
 import { describeUser } from './show-user.ts';
 import { toPage, type Page, type PageRequest } from './page.ts';
 
@@ -104,13 +105,20 @@ export async function unlinkUser(deps: UserDeps, trail: AuditTrail, link: WebLin
   await withEvent(
     deps,
     trail,
-    { action: 'user.unlink', event, before: { account: accountId, link: linkId } },
+    { action: 'user.unlink', event, accountId, before: { account: accountId, link: linkId } },
     async () => {
       if (!(await unlinkAccount(web, link))) throw notLinked();
     },
     () => null,
   );
   return { id: accountId, label, user_id: userId, email: user?.email ?? null };
+}
+
+/** What unlinking an account would do. */
+export async function dryRunUnlink({ web }: Pick<UserDeps, 'web'>, { userId, label }: WebLink) {
+  const user = await web.users.findById(userId);
+  const links = await web.links.list(userId);
+  return toDryRun({ user_id: userId, email: user?.email ?? null, label, other_accounts: links.length - 1 });
 }
 
 export const notLinked = (): AppError =>
@@ -123,6 +131,8 @@ interface UserChange {
   readonly action: AdminAction;
   /** The same in the log of the account area. */
   readonly event: NewAuditEvent;
+  /** Whose changes it is among, too. */
+  readonly accountId?: string;
   readonly before?: object;
 }
 
@@ -133,7 +143,7 @@ interface UserChange {
 async function withEvent<T>(
   { web, redis, config, onUnnoted }: UserDeps,
   trail: AuditTrail,
-  { action, event, before }: UserChange,
+  { action, event, ...change }: UserChange,
   work: () => Promise<T>,
   describe: (result: T) => object | null,
 ): Promise<T> {
@@ -141,7 +151,7 @@ async function withEvent<T>(
   const { requestId } = trail.actor;
   try {
     return await trail.run(
-      { action, id: event.userId, ...(before === undefined ? {} : { before }) },
+      { action, id: event.userId, ...change },
       async () => {
         const { result, noted } = await recordAction({ ...web, mails }, { ...event, requestId }, work);
         await noted.catch((error: unknown) => {

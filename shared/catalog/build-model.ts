@@ -7,6 +7,7 @@ import type {
   CatalogRoute,
   CatalogUpstream,
   ModelEntry,
+  RouteEntry,
   PricingEntry,
 } from './catalog-schema.ts';
 
@@ -31,31 +32,7 @@ export function buildModel(
   const pricing = completePricing(prices, since ?? findPriceDay(priceVersion));
   const routes = entry.routes.flatMap((route): CatalogRoute[] => {
     const upstream = upstreams.get(route.upstream);
-    if (upstream === undefined) return [];
-    const model = route.model ?? entry.id;
-    const profile = findOpenAiProfile(upstream.profile, upstream.baseUrl, model);
-    const unsupported = upstream.kind === 'openai' ? listUnsupportedFields(profile) : [];
-    const drops = new Set([
-      ...unsupported.filter((field) => !route.accepts.includes(field)),
-      ...upstream.drops,
-      ...route.drops,
-    ]);
-    return [
-      {
-        id: `${entry.id} ${upstream.name} ${model}`,
-        upstream,
-        model,
-        weight: route.weight,
-        maxConcurrency: route.maxConcurrency ?? null,
-        thinking: route.thinking ?? null,
-        profile,
-        drops,
-        accepts: route.accepts,
-        onDisconnect: route.onDisconnect,
-        maxTokens: route.maxTokens,
-        cost: route.cost === undefined ? null : completePricing({ ...route.cost, free_requests: false }, ''),
-      },
-    ];
+    return upstream === undefined ? [] : [buildRoute(entry, route, upstream)];
   });
   return {
     id: entry.id,
@@ -78,6 +55,31 @@ export function buildModel(
     priceVersion,
     routes,
     published: publishModel(entry, pricing),
+  };
+}
+
+export function buildRoute(entry: ModelEntry, route: RouteEntry, upstream: CatalogUpstream): CatalogRoute {
+  const model = route.model ?? entry.id;
+  const profile = findOpenAiProfile(upstream.profile, upstream.baseUrl, model);
+  const unsupported = upstream.kind === 'openai' ? listUnsupportedFields(profile) : [];
+  const drops = new Set([
+    ...unsupported.filter((field) => !route.accepts.includes(field)),
+    ...upstream.drops,
+    ...route.drops,
+  ]);
+  return {
+    id: `${entry.id} ${upstream.name} ${model}`,
+    upstream,
+    model,
+    weight: route.weight,
+    maxConcurrency: route.maxConcurrency ?? null,
+    thinking: route.thinking ?? null,
+    profile,
+    drops,
+    accepts: route.accepts,
+    onDisconnect: route.onDisconnect,
+    maxTokens: route.maxTokens,
+    cost: route.cost === undefined ? null : completePricing({ ...route.cost, free_requests: false }, ''),
   };
 }
 

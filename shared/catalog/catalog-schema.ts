@@ -182,13 +182,20 @@ export interface CatalogModel {
   readonly published: Omit<Model, 'active'>;
 }
 
+export interface UnusableRoute {
+  /** Its upstream has no keys. */
+  readonly route: CatalogRoute;
+  /** Why its upstream cannot be used: `OPENAI_API_KEY is not set`. */
+  readonly problems: readonly string[];
+}
+
 export interface Catalog {
   readonly models: readonly CatalogModel[];
   /** Only usable upstreams. */
   readonly upstreams: readonly CatalogUpstream[];
   readonly warnings: readonly string[];
-  /** Why upstreams of a model cannot be used, by model id: `OPENAI_API_KEY is not set`. */
-  readonly upstreamProblems: ReadonlyMap<string, readonly string[]>;
+  /** The routes of a model whose upstreams cannot be used, by model id. */
+  readonly unusableRoutes: ReadonlyMap<string, readonly UnusableRoute[]>;
   find(idOrAlias: string): CatalogModel | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { ConfigError } from '../platform/runtime/config-error.ts';
-import { buildModel } from './build-model.ts';
+import { buildModel, buildRoute } from './build-model.ts';
 import { formatLocation, type CatalogIssue } from './catalog-issue.ts';
 import {
   upstreamKinds,
@@ -8,6 +8,7 @@ import {
   type CatalogUpstream,
   type ModelEntry,
   type RouteEntry,
+  type UnusableRoute,
   type UpstreamEntry,
   type UpstreamKindRules,
 } from './catalog-schema.ts';
@@ -95,23 +96,22 @@ export function parseCatalog(text: string, options: ParseCatalogOptions): Catalo
   const byName = new Map(
     models.flatMap((model) => [model.id, ...model.aliases].map((name) => [name, model])),
   );
-  const upstreamProblems = new Map(
-    entries.map(({ id, routes }) => [
-      id,
-      [
-        ...new Set(
-          routes.flatMap(({ upstream }) =>
-            upstreams.has(upstream) ? [] : (keyProblems.get(upstream) ?? []),
-          ),
-        ),
-      ],
+  const unusableRoutes = new Map(
+    entries.map((entry) => [
+      entry.id,
+      entry.routes.flatMap((route): UnusableRoute[] => {
+        const { upstream: name } = route;
+        if (upstreams.has(name)) return [];
+        const upstream = buildUpstream(name, file.upstreams.get(name)!, [], {});
+        return [{ route: buildRoute(entry, route, upstream), problems: keyProblems.get(name) ?? [] }];
+      }),
     ]),
   );
   return {
     models,
     upstreams: [...upstreams.values()],
     warnings,
-    upstreamProblems,
+    unusableRoutes,
     find: (idOrAlias) => byName.get(idOrAlias),
   };
 }

@@ -2,7 +2,8 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { ValidationIssue } from './errors.ts';
 import { lengthHint, wrongTypeHint } from './fields.ts';
 import { findImageUrlProblem } from './image-url.ts';
-import { reasonTexts, writeReason, type ReasonText } from './reason-texts.ts';
+import { reasonTexts, writeReason } from './reason-texts.ts';
+import type { ReasonText } from './reasons.ts';
 
 /** A text format that JSON Schema has no keyword for. */
 export interface TextFormat {

@@ -1,8 +1,4 @@
-/** What is wrong with a request, in both languages. `{name}` is filled in. */
-export interface ReasonText {
-  readonly en: string;
-  readonly ru: string;
-}
+import { fill, findFilled, type ReasonText, type ValuesOf } from './reasons.ts';
 
 const onePerLine = {
   en: 'Write one object per line, without brackets around them or commas between them.',
@@ -105,53 +101,18 @@ export const reasonTexts = {
   },
 } as const satisfies Readonly<Record<string, ReasonText>>;
 
-type Names<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
-type Values<Name extends string> = { readonly [Key in Name]: string | number };
-
-const placeholder = /\{(\w+)\}/;
-
-function fill(text: string, values: Readonly<Record<string, string | number>>): string {
-  const parts = text.split(placeholder);
-  return parts.map((part, i) => (i % 2 === 0 ? part : String(values[part]))).join('');
-}
-
 /** Returns a reason in both languages. */
 export function writeReason<Key extends keyof typeof reasonTexts>(
   key: Key,
-  ...[values]: [Names<(typeof reasonTexts)[Key]['en']>] extends [never]
-    ? []
-    : [values: Values<Names<(typeof reasonTexts)[Key]['en']>>]
+  ...[values]: ValuesOf<(typeof reasonTexts)[Key]>
 ): ReasonText {
   const { en, ru } = reasonTexts[key];
   return { en: fill(en, values ?? {}), ru: fill(ru, values ?? {}) };
 }
 
-/** Reads the values back from a filled text; null if it is another one. */
-function readValues(template: string, text: string): Record<string, string> | null {
-  const parts = template.split(placeholder);
-  const first = parts[0]!;
-  const last = parts.at(-1)!;
-  if (parts.length === 1) return text === first ? {} : null;
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last))
-    return null;
-  const end = text.length - last.length;
-  const values: Record<string, string> = {};
-  let at = first.length;
-  for (let i = 1; i < parts.length; i += 2) {
-    const next = i + 2 === parts.length ? end : text.indexOf(parts[i + 1]!, at);
-    if (next < at || next > end) return null;
-    values[parts[i]!] = text.slice(at, next);
-    at = next + parts[i + 1]!.length;
-  }
-  return values;
-}
-
 function translateText(text: string): string | null {
-  for (const { en, ru } of Object.values<ReasonText>(reasonTexts)) {
-    const values = readValues(en, text);
-    if (values !== null) return fill(ru, values);
-  }
-  return null;
+  const found = findFilled(reasonTexts, text);
+  return found === null ? null : fill(found.ru, found.values);
 }
 
 /** The names and numbers of a path to a field. */

@@ -53,6 +53,12 @@ export class WebhookSecretStore {
     return (await this.#find(accountId)) !== null;
   }
 
+  /** Returns when a secret that was replaced ends to sign; null if none does. */
+  async findEndOfPrevious(accountId: string): Promise<Date | null> {
+    const end = (await this.#find(accountId))?.previous?.validUntil ?? null;
+    return end === null || end.getTime() <= this.#nowMs() ? null : end;
+  }
+
   /** Returns the account's secret, created on first use. Null if it was stored under another master key. */
   async getOrCreate(accountId: string): Promise<string | null> {
     return this.#tryToDecrypt((await this.#findOrInsert(accountId)).encrypted);

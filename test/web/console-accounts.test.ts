@@ -172,7 +172,27 @@ withBrowser('an account is banned with a reason, and unbanned; its settings are 
   await page.getByText('₽500 a week').first().waitFor();
   const { budget } = (await readAccount(id)) as unknown as { budget: { amount: number; period: string } };
   t.is(`${budget.amount} ${budget.period}`, '500 weekly');
+  await page.getByRole('button', { name: 'Show or replace…' }).click();
+  const webhook = page.getByRole('dialog', { name: 'Webhook secret of Suspect' });
+  const readSecret = () => webhook.locator('.shown-key code').textContent();
+  t.is(await readSecret(), `whsec_${'•'.repeat(16)}`);
+  await webhook.getByRole('button', { name: 'Show', exact: true }).click();
+  await webhook.getByRole('button', { name: 'Copy the secret' }).waitFor();
+  const shown = await readSecret();
+  t.regex(shown!, /^whsec_.{44}$/);
+  await takeScreenshots(web, 'console-webhook-secret');
+  await webhook.getByRole('button', { name: 'Replace…' }).click();
+  const replace = page.getByRole('dialog', { name: 'Replace the webhook secret' });
+  await replace.getByText('signed with both secrets for 24 hours').waitFor();
+  await replace.getByRole('button', { name: 'Replace the secret' }).click();
+  await replace.waitFor({ state: 'detached' });
+  t.regex((await readSecret())!, /^whsec_.{44}$/);
+  t.not(await readSecret(), shown);
+  await page.keyboard.press('Escape');
+  await webhook.waitFor({ state: 'detached' });
   await page.getByRole('tab', { name: 'Changes' }).click();
+  await page.getByRole('row', { name: /Webhook secret.*Replaced: yes/ }).waitFor();
+  await page.getByRole('row', { name: /Webhook secret.*Shown: yes/ }).waitFor();
   await page.getByRole('rowheader', { name: 'Unbanned' }).waitFor();
   t.is(new URL(page.url()).search, '?tab=changes');
 });
@@ -184,7 +204,14 @@ withBrowser('what the scope of the token forbids is not offered; all of it fits 
     budget: { amount: 10, period: 'daily' },
   });
   await new LedgerStore(stack.mongo.db).logs.insertOne(requestRow(id));
-  const buttons = ['Create an account', 'Credit', 'Ban', 'Replace the key', 'Change: Limits'];
+  const buttons = [
+    'Create an account',
+    'Credit',
+    'Ban',
+    'Replace the key',
+    'Change: Limits',
+    'Show or replace…',
+  ];
   const offered = { billing: ['Create an account', 'Credit'], read: [] } as const;
   for (const scope of ['billing', 'read'] as const) {
     const web = await useWebPage(t, browser, stack, { size: 'phone' });

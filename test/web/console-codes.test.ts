@@ -124,6 +124,7 @@ withBrowser('a ban ends the sessions of a user; an account is unlinked; both can
 
   await details.getByRole('button', { name: 'Unlink the account Shop' }).click();
   const unlink = page.getByRole('dialog', { name: 'Unlink the account' });
+  await unlink.getByText('anna@example.com no longer sees it').waitFor();
   await unlink.getByRole('button', { name: 'Unlink' }).click();
   await details.getByText('No account is linked.').waitFor();
   t.is(await webStoresOf(stack).links.findByAccount(id), null);

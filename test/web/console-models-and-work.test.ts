@@ -1,9 +1,9 @@
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
-import { callAdmin, createToken, testAdminToken } from '../support/admin-api.ts';
+import { callAdmin, createToken, testAdminToken, type ListedPage } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
-import { createJob, readJob } from '../support/jobs.ts';
+import { createJob, readJob, waitForJob } from '../support/jobs.ts';
 import { allQueues, type TestAccount, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -24,10 +24,11 @@ const catalogOf = (url: string): string => `
 upstreams:
   first: { kind: openai, baseUrl: '${url}/v1', apiKeys: [sk-first-0123456789, sk-other-0123456789], maxConcurrency: 8 }
   second: { kind: openai, baseUrl: '${url}/v1', apiKeys: [sk-second-0123456789], maxConcurrency: 8 }
+  absent: { kind: openai, baseUrl: 'https://vendor.example/v1', apiKeys: [env:KEY_THAT_IS_NOT_SET] }
 models:
 ${chatModel('both', '{ upstream: first, model: gpt-first }, { upstream: second, model: gpt-second }')}
 ${chatModel('sales/single', '{ upstream: first, model: gpt-first, cost: { prompt: 3, completion: 5 } }')}
-${chatModel('held', '{ upstream: second, model: gpt-held }')}
+${chatModel('held', '{ upstream: second, model: gpt-held }, { upstream: absent, model: gpt-absent }')}
   - { id: painter, type: image, context: 8192, size: [1024x1024], pricing: { type: image, cost_per_image: 1.5 }, routes: [{ upstream: second, model: img }] }
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: second, model: emb }] }
 `;
@@ -77,6 +78,9 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   t.is(new URL(page.url()).search, '?q=single');
   await page.getByRole('link', { name: 'sales/single' }).click();
   const dialog = page.getByRole('dialog', { name: 'sales/single', exact: true });
+  const prices = dialog.getByRole('row', { name: /first gpt-first/ });
+  t.regex((await prices.textContent()) ?? '', /₽3.*₽7.*57\.1%/);
+  t.is(await dialog.getByRole('button', { name: 'Enable', exact: true }).count(), 0);
   await dialog.getByRole('button', { name: 'Disable…' }).click();
   const confirm = page.getByRole('dialog', { name: 'Disable sales/single' });
   await confirm.getByText('In the last hour it got 1 request.').waitFor();
@@ -84,11 +88,13 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   // Escape closes the upper dialog alone, and the focus goes back.
   await page.keyboard.press('Escape');
   await confirm.waitFor({ state: 'detached' });
+  await dialog.getByRole('button', { name: 'Disable…' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Enter');
   await confirm.getByRole('button', { name: 'Disable the model' }).click();
   await dialog.getByText('An operator has disabled it').waitFor();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
   await takeScreenshots(web, 'console-model-disabled');
+  t.is(await dialog.getByRole('button', { name: 'Disable…' }).count(), 0);
   await dialog.getByRole('button', { name: 'Enable' }).click();
   await dialog.getByRole('button', { name: 'Disable…' }).waitFor();
   t.is(await chat(account, 'sales/single'), 'ok');
@@ -127,6 +133,10 @@ withBrowser('a route is drained, its upstream too, and both are undrained', asyn
   await second.getByText('Taken out', { exact: true }).waitFor();
   await takeScreenshots(web, 'console-upstreams');
   t.is(await chat(account, 'held'), 'model_disabled');
+  const absent = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: /absent/ }) });
+  await absent.getByText('KEY_THAT_IS_NOT_SET is not set in the api process').waitFor();
+  t.regex((await absent.textContent()) ?? '', /No usable key.*openai vendor\.example/);
+  t.is(await absent.getByRole('button').count(), 0);
   await second.getByRole('button', { name: 'Put back' }).click();
   await second.getByText('In service').waitFor();
 });
@@ -188,6 +198,51 @@ withBrowser('a queue is drained once its name was typed, and says before what th
   await stack.startWorker(allQueues);
 });
 
+withBrowser('the failed jobs of a queue are retried after their numbers were shown', async (t) => {
+  vendor.setFaults({ status: 400 });
+  t.teardown(() => vendor.setFaults({}));
+  const [first, second] = [await stack.createAccount(), await stack.createAccount()];
+  const failed = await Promise.all(
+    [first, second].map(async (account) => {
+      const { id } = await createJob(stack, account, '/v1/chat/completions', bodyFor('both'));
+      t.is((await waitForJob(stack, account, id)).status, 'failed');
+      return id;
+    }),
+  );
+  vendor.setFaults({});
+  const web = await openConsole(t, '/admin/work');
+  const { page } = web;
+  await page.getByRole('link', { name: '2 jobs failed in 24 h' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Failed jobs of the queue chat' });
+  await dialog.getByText('upstream_rejected').nth(1).waitFor();
+  await takeScreenshots(web, 'console-failed-jobs');
+  await dialog
+    .getByRole('link', { name: /^\w{8}…/ })
+    .first()
+    .click();
+  await page.getByRole('dialog', { name: 'Job' }).getByText('Everything that is known').waitFor();
+  await page.keyboard.press('Escape');
+  await callAdmin(stack.url, testAdminToken, 'POST', `/accounts/${second.id}/ban`, { reason: 'test' });
+  await dialog.getByRole('button', { name: 'Retry all…' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Retry the failed jobs of chat' });
+  await confirm.getByText('Creates 1 new job of 1 account').waitFor();
+  await confirm.getByText('1 job: its account is banned').waitFor();
+  await takeScreenshots(web, 'console-retry-jobs');
+  await confirm.getByRole('button', { name: 'Create the jobs' }).click();
+  await page.getByText('1 job retried; 1 job not').waitFor();
+  await dialog.getByText('1 shown').waitFor();
+  const { body } = await callAdmin<ListedPage<{ id: string }>>(
+    stack.url,
+    testAdminToken,
+    'GET',
+    '/queues/chat/failed',
+  );
+  t.deepEqual(
+    body.data.map(({ id }) => id),
+    [failed[1]],
+  );
+});
+
 withBrowser('a batch that runs is followed, and cancelled with what it has done', async (t) => {
   const held = vendor.hold('gpt-held');
   const account = await stack.createAccount();
@@ -238,6 +293,27 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   await dialog.getByText('Completed', { exact: true }).first().waitFor();
 });
 
+withBrowser('going back from a job leaves the dialog that would cancel it', async (t) => {
+  const account = await stack.createAccount();
+  const held = vendor.hold('gpt-held');
+  const create = () => createJob(stack, account, '/v1/chat/completions', bodyFor('held'));
+  const [first, second] = [await create(), await create()];
+  const { page } = await openConsole(t, `/admin/work?job=${first.id}`);
+  await page.locator('.admin-work-id', { hasText: first.id }).waitFor();
+  await page.keyboard.press('/');
+  await page.getByRole('searchbox').last().fill(second.id);
+  await page.keyboard.press('Enter');
+  await page.locator('.admin-work-id', { hasText: second.id }).waitFor();
+  await page.locator('.admin-work-head').getByRole('button', { name: 'Cancel…' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Cancel the job' });
+  await confirm.getByText('A worker has run it').waitFor();
+  await page.goBack();
+  await page.locator('.admin-work-id', { hasText: first.id }).waitFor();
+  await confirm.waitFor({ state: 'detached' });
+  for (const { id } of [first, second]) t.false((await readJob(stack, account, id)).cancel_requested);
+  held.end();
+});
+
 withBrowser('a token that may only read is offered nothing else, on a phone and in Russian', async (t) => {
   const token = await createToken(stack, 'reader', 'read');
   const web = await useWebPage(t, browser, stack, { size: 'phone', theme: 'dark', language: 'ru' });
@@ -247,7 +323,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
   for (const [path, text, name] of [
     ['/admin/models', 'sales/single', 'models'],
     ['/admin/models?model=both', 'слотов поставщика', 'model'],
-    ['/admin/models?tab=upstreams', 'В работе', 'upstreams'],
+    ['/admin/models?tab=upstreams', 'не задана в процессе api', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
     ['/admin/work?tab=batches&status=cancelled', 'не выполнен', 'batches'],
     ['/admin/work?tab=jobs&status=cancelled', 'job_cancelled', 'jobs'],

@@ -1,8 +1,9 @@
 import { useMutation, useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { describeError } from '../lib/api-error.ts';
 import { useCommon, useLanguage } from '../lib/language.tsx';
+import { useUniqueId } from '../lib/unique-id.ts';
 import { Button, type ButtonKind } from '../ui/button.tsx';
 import { Dialog, DialogActions } from '../ui/dialog.tsx';
 import { Field } from '../ui/field.tsx';
@@ -41,11 +42,19 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
   const [typed, setTyped] = useState('');
   const [reason, setReason] = useState('');
   const [isReasonMissing, setIsReasonMissing] = useState(false);
+  const effect = useEffectOf(props);
+  const isCounted = props.preview === undefined || effect.data !== undefined || effect.error !== null;
+  // A second click may come before the first one is shown.
+  const isSent = useRef(false);
   const work = useMutation({
     mutationFn: () => props.run(reason.trim()),
     onSuccess: async (result) => {
       props.onDone(result);
-      await consoleQueries.invalidateQueries();
+      // What the action would do is not asked again once it is done.
+      await consoleQueries.invalidateQueries({ predicate: ({ queryKey: [name] }) => name !== effectName });
+    },
+    onError: () => {
+      isSent.current = false;
     },
   });
   const isTyped = word === undefined || typed.trim() === word;
@@ -53,12 +62,14 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
     event.preventDefault();
     const lacksReason = needsReason && reason.trim() === '';
     setIsReasonMissing(lacksReason);
-    if (!lacksReason && isTyped && isReady && !work.isPending) work.mutate();
+    if (lacksReason || !isTyped || !isReady || !isCounted || isSent.current) return;
+    isSent.current = true;
+    work.mutate();
   };
   return (
     <Dialog title={title} isOpen onClose={props.onClose} isGuarded={reason !== '' || children !== undefined}>
       <form onSubmit={submit} noValidate>
-        {props.preview !== undefined && <EffectText {...props} preview={props.preview} />}
+        {props.preview !== undefined && <EffectText effect={effect} describe={props.describe} />}
         {children}
         {needsReason && (
           <Field
@@ -83,7 +94,12 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
         <ErrorText error={work.error} />
         <DialogActions>
           <Button onClick={props.onClose}>{common('goBack')}</Button>
-          <Button kind={kind} type="submit" busy={work.isPending} disabled={!isTyped || !isReady}>
+          <Button
+            kind={kind}
+            type="submit"
+            busy={work.isPending}
+            disabled={!isTyped || !isReady || !isCounted}
+          >
             {action}
           </Button>
         </DialogActions>
@@ -92,22 +108,29 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
   );
 }
 
+const effectName = 'effect';
+
+/** Asks for the numbers once, when the dialog is opened. */
+const useEffectOf = <Effect, Result>({ preview }: ConfirmActionProps<Effect, Result>) =>
+  useQuery({
+    queryKey: [effectName, useUniqueId()],
+    queryFn: ({ signal }) => preview!(signal),
+    enabled: preview !== undefined,
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
+
 function EffectText<Effect, Result>({
-  title,
-  preview,
+  effect: { data, error },
   describe,
-}: ConfirmActionProps<Effect, Result> & {
-  readonly preview: (signal: AbortSignal) => Promise<Effect>;
+}: Pick<ConfirmActionProps<Effect, Result>, 'describe'> & {
+  readonly effect: { readonly data: Effect | undefined; readonly error: unknown };
 }) {
   const t = useConsole();
   const language = useLanguage();
-  const { data, error } = useQuery({
-    queryKey: ['effect', title],
-    queryFn: ({ signal }) => preview(signal),
-    staleTime: 0,
-    gcTime: 0,
-    retry: false,
-  });
   if (data !== undefined)
     return (
       <div class="confirm-effect" role="status">

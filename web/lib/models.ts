@@ -42,6 +42,13 @@ export const useModelStatuses = () =>
     ...publicStats,
   });
 
+/** How many models fail now, most of the time or always. Null until it is known. */
+export function useFailingCount(): number | null {
+  const statuses = useModelStatuses().data;
+  if (statuses === undefined) return null;
+  return Object.values(statuses).filter(({ message }) => message === 'Bad' || message === 'Dead').length;
+}
+
 /** The last 24 hours of each model, by id. */
 export const useModelHistories = () =>
   useQuery({

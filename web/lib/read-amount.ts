@@ -1,9 +1,14 @@
+/** A thousand for some, and one with three decimals for others: `1,000`. */
+const ambiguous = /^[1-9]\d{0,2}[.,]\d{3}$/;
+
 /**
  * Returns roubles as the API takes them, from what people type: `1 000,50`, also with a currency. Null if it is no
- * amount.
+ * amount, or could be two.
  */
 export function readAmount(text: string): string | null {
-  const amount = text.replaceAll(/[\s₽]/g, '').replace(',', '.');
+  const typed = text.replaceAll(/[\s₽]/g, '');
+  if (ambiguous.test(typed)) return null;
+  const amount = typed.replace(',', '.');
   return /^\d{1,9}(?:\.\d{1,9})?$/.test(amount) ? amount : null;
 }
 

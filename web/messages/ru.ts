@@ -84,7 +84,7 @@ const messages: TranslationOf<typeof en> = {
   priceSecond: '{price} за секунду обработки',
   priceCharacters: '{price} за миллион символов',
   priceRequest: '{price} за запрос',
-  tokensPerSecond: '{speed} токен/с',
+  tokensPerSecond: '{speed} токенов/с',
   hour: 'Час',
   requestCount: 'Запросы',
   successRate: 'Успешно',

@@ -82,7 +82,8 @@ export const AdminAccountPath = Type.Object({
 export type AdminAccountPath = Static<typeof AdminAccountPath>;
 
 const id = '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a';
-const path = { account_id: id };
+export const accountExample = { account_id: id };
+const path = accountExample;
 
 const account = {
   id,
@@ -297,27 +298,6 @@ export const unbanAccount = defineOperation({
   example: { path, response: details },
 });
 
-export const rotateAccountKey = defineOperation({
-  operationId: 'rotateAccountKey',
-  tag: 'Admin',
-  summary: 'Replace the API key of an account',
-  description:
-    'The old key stops working within a second; requests in progress finish. If two calls replace it at the same time, ' +
-    'one of them gets 422, and no key.',
-  method: 'post',
-  path: '/admin/accounts/{account_id}/rotate-key',
-  auth: 'admin',
-  pathParameters: AdminAccountPath,
-  query: DryRunQuery,
-  response: Type.Object(
-    { id: Type.String(), api_key: Type.String({ description: 'The new key, which is shown only here.' }) },
-    { title: 'RotatedKey' },
-  ),
-  additionalResponses: [dryRuns.rotateKey],
-  errors: ['not_found'],
-  example: { path, response: { id, api_key: 'mg-Zk3v9n1Qw8rT5yU2iO7pA4sD6fG0hJlXcVbNmQwErTy' } },
-});
-
 export const unlinkAccount = defineOperation({
   operationId: 'unlinkAccount',
   tag: 'Admin',
@@ -327,6 +307,7 @@ export const unlinkAccount = defineOperation({
   path: '/admin/accounts/{account_id}/unlink',
   auth: 'admin',
   pathParameters: AdminAccountPath,
+  query: DryRunQuery,
   response: Type.Object(
     {
       id: Type.String(),
@@ -336,6 +317,7 @@ export const unlinkAccount = defineOperation({
     },
     { title: 'UnlinkedAccount' },
   ),
+  additionalResponses: [dryRuns.unlinkAccount],
   errors: ['not_found'],
   example: {
     path,

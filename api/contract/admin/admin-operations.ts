@@ -1,10 +1,10 @@
+import { getWebhookSecret, rotateAccountKey, rotateWebhookSecret } from './account-secrets.ts';
 import {
   banAccount,
   createAccount,
   creditAccount,
   getAccount,
   listAccounts,
-  rotateAccountKey,
   unbanAccount,
   unlinkAccount,
   updateAccount,
@@ -42,8 +42,10 @@ import {
   getAdminJob,
   listAdminBatches,
   listAdminJobs,
+  listFailedJobsOfQueue,
   listQueues,
   retryAdminBatch,
+  retryQueue,
 } from './work.ts';
 
 /** Every operation of the admin API that needs a token. */
@@ -63,6 +65,8 @@ export const adminOperations = {
   banAccount,
   unbanAccount,
   rotateAccountKey,
+  getWebhookSecret,
+  rotateWebhookSecret,
   unlinkAccount,
   createRefillCodes,
   listRefillCodes,
@@ -77,6 +81,8 @@ export const adminOperations = {
   undrainUpstream,
   listQueues,
   drainQueue,
+  listFailedJobsOfQueue,
+  retryQueue,
   listAdminJobs,
   getAdminJob,
   cancelAdminJob,

@@ -64,6 +64,29 @@ const exampleWork = {
   lines_running: 0,
 };
 
+/** Failed jobs that are not retried. */
+export const RefusedRetries = Type.Array(
+  Type.Object(
+    {
+      why: Type.String({ description: 'Why they are not retried.' }),
+      jobs: Count(),
+      example: Type.Object(
+        { id: Type.String(), account: Type.String() },
+        { description: 'The latest of them.' },
+      ),
+    },
+    { title: 'RefusedRetries' },
+  ),
+  { description: 'Jobs that are not retried, by reason. They remain failed jobs.' },
+);
+export const exampleRefused = [
+  {
+    why: 'its account is banned',
+    jobs: 2,
+    example: { id: '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2', account: '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a' },
+  },
+];
+
 /** The additional response of each operation that takes `dry_run`. */
 export const dryRuns = {
   banAccount: defineDryRun(
@@ -96,6 +119,25 @@ export const dryRuns = {
       user_email: 'anna@example.com',
     },
   ),
+  rotateWebhookSecret: defineDryRun(
+    'DryRunOfWebhookSecret',
+    {
+      previous_until: OptionalMoment(
+        'Until when a secret that was replaced before still signs, which would end at once; null if none does.',
+      ),
+    },
+    { previous_until: null },
+  ),
+  unlinkAccount: defineDryRun(
+    'DryRunOfUnlinkedAccount',
+    {
+      user_id: Type.String(),
+      email: Nullable(Type.String({ description: 'Of the user, who is notified by mail.' })),
+      label: Type.String({ description: 'The name that the user gave the account.' }),
+      other_accounts: Count('Other accounts of the user, which stay linked.'),
+    },
+    { user_id: '6f1f6c1d2e3a', email: 'anna@example.com', label: 'Shop', other_accounts: 1 },
+  ),
   drainQueue: defineDryRun(
     'DryRunOfDrainedQueue',
     {
@@ -104,6 +146,20 @@ export const dryRuns = {
       accounts: Count('Accounts that have any of them; if that is not exact, at least these.'),
     },
     { jobs: 300, requests: 12, accounts: 14 },
+    false,
+  ),
+  retryQueue: defineDryRun(
+    'DryRunOfRetriedQueue',
+    {
+      failed: Count('Durable jobs that failed within a day.'),
+      jobs: Count(
+        'Jobs that would be created. Each is looked at by itself: of several that the balance of one account does not pay for ' +
+          'together, all count.',
+      ),
+      accounts: Count('Their accounts.'),
+      refused: RefusedRetries,
+    },
+    { failed: 314, jobs: 312, accounts: 14, refused: exampleRefused },
     false,
   ),
   cancelJob: defineDryRun(

@@ -221,7 +221,8 @@ export const listAuditEvents = defineOperation({
         minLength: 1,
         maxLength: 200,
         description:
-          'Only of this resource, such as `account:0f7c2a1e-…`, of this type, such as `account`, or of any type with this id: `:0f7c2a1e-…`.',
+          'Only of this resource, such as `account:0f7c2a1e-…`, of this type, such as `account`, or of any type with this id: ' +
+          '`:0f7c2a1e-…`. The changes of an account include that it was unlinked from its user.',
       }),
     ),
     since: TimeBound('A time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC; included.'),

@@ -3,10 +3,11 @@ import { batchStatuses } from '../../../shared/contract/batch-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { jobStatuses } from '../../../shared/contract/job-terms.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
-import { DryRunQuery, dryRunQuery, dryRuns } from './dry-run.ts';
+import { DryRunQuery, RefusedRetries, dryRunQuery, dryRuns, exampleRefused } from './dry-run.ts';
 import { AccountName, Count, Moment, OptionalMoment, PageOfAdmin, Roubles, pageQuery } from './fields.ts';
 
 const queueNames = ['chat', 'image', 'embedding'] as const;
+const queuePath = Type.Object({ queue: StringEnum(queueNames) });
 
 const AdminQueue = Type.Object(
   {
@@ -64,7 +65,7 @@ export const drainQueue = defineOperation({
   method: 'post',
   path: '/admin/queues/{queue}/drain',
   auth: 'admin',
-  pathParameters: Type.Object({ queue: StringEnum(queueNames) }),
+  pathParameters: queuePath,
   query: DryRunQuery,
   response: Type.Object(
     {
@@ -123,6 +124,74 @@ const job = {
   error_message: null,
   webhook_url: null,
 };
+
+const failedJob = {
+  ...job,
+  status: 'failed',
+  started_at: '2026-11-21T09:15:05.000Z',
+  ended_at: '2026-11-21T09:15:09.000Z',
+  attempts: 1,
+  error_code: 'upstream_error',
+  error_message: 'The model could not be reached.',
+};
+
+export const listFailedJobsOfQueue = defineOperation({
+  operationId: 'listFailedJobsOfQueue',
+  tag: 'Admin',
+  summary: 'List failed jobs of a queue',
+  description:
+    'Durable jobs that failed within a day, the latest first. Those that were retried are not among them.',
+  method: 'get',
+  path: '/admin/queues/{queue}/failed',
+  auth: 'admin',
+  adminScope: 'read',
+  pathParameters: queuePath,
+  query: Type.Object(pageQuery),
+  response: PageOfAdmin(AdminJob),
+  errors: [],
+  example: {
+    path: { queue: 'chat' },
+    query: { limit: 20 },
+    response: { data: [failedJob], has_more: false, last_id: `1795252509000:${accountId}:${jobId}` },
+  },
+});
+
+export const retryQueue = defineOperation({
+  operationId: 'retryQueue',
+  tag: 'Admin',
+  summary: 'Retry the failed jobs of a queue',
+  description:
+    'Creates a new job for each durable job that failed within a day, if another attempt may succeed. It ' +
+    'reserves and charges as usual. A job is retried once, so a repeated call retries none twice. A call processes ' +
+    '1 000 failed jobs, the latest first; if `has_more`, call again with its `last_id` as `after`.',
+  method: 'post',
+  path: '/admin/queues/{queue}/retry',
+  auth: 'admin',
+  pathParameters: queuePath,
+  query: Type.Object({ ...dryRunQuery, after: pageQuery.after }),
+  response: Type.Object(
+    {
+      queue: StringEnum(queueNames),
+      retried: Count('Jobs that were created.'),
+      refused: RefusedRetries,
+      has_more: Type.Boolean({ description: 'Whether there are further failed jobs.' }),
+      last_id: Nullable(Type.String({ description: 'Where the next call begins: send it as `after`.' })),
+    },
+    { title: 'RetriedQueue' },
+  ),
+  additionalResponses: [dryRuns.retryQueue],
+  errors: [],
+  example: {
+    path: { queue: 'chat' },
+    response: {
+      queue: 'chat',
+      retried: 312,
+      refused: exampleRefused,
+      has_more: false,
+      last_id: `1795252509000:${accountId}:${jobId}`,
+    },
+  },
+});
 
 const jobPath = Type.Object({
   job_id: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the job.' }),

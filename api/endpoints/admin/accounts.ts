@@ -14,7 +14,12 @@ import { listAddresses } from '../../../shared/admin/addresses.ts';
 import { creditAccount as creditInStores } from '../../../shared/admin/credits.ts';
 import { describeRefill, listRefills } from '../../../shared/admin/refills.ts';
 import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
-import { notLinked, unlinkUser } from '../../../shared/admin/users.ts';
+import {
+  dryRunRotateWebhookSecret,
+  rotateWebhookSecret as rotateInStores,
+  showWebhookSecret,
+} from '../../../shared/admin/webhook-secrets.ts';
+import { dryRunUnlink, notLinked, unlinkUser } from '../../../shared/admin/users.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { maskSecrets } from '../../http/responses/mask-secrets.ts';
 import { parseRub, toRubNumber } from '../../../shared/encoding/money.ts';
@@ -212,12 +217,32 @@ export const rotateAccountKey = defineAdminEndpoint(
     }),
 );
 
+export const getWebhookSecret = defineAdminEndpoint(
+  operations.getWebhookSecret,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const id = await findId(services, context);
+      return { id, secret: await showWebhookSecret(services, trailOf(services, context), id) };
+    }),
+);
+
+export const rotateWebhookSecret = defineAdminEndpoint(
+  operations.rotateWebhookSecret,
+  (services) => (context) =>
+    inDatabaseTurn(services, context, async () => {
+      const id = await findId(services, context);
+      if (context.state.query.dry_run) return await dryRunRotateWebhookSecret(services, id);
+      return { id, secret: await rotateInStores(services, trailOf(services, context), id) };
+    }),
+);
+
 export const unlinkAccount = defineAdminEndpoint(
   operations.unlinkAccount,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
       const link = await services.web.links.findByAccount(await findId(services, context));
       if (link === null) throw notLinked();
+      if (context.state.query.dry_run) return await dryRunUnlink(services, link);
       return await unlinkUser(toUserDeps(services, context), trailOf(services, context), link);
     }),
 );

@@ -1,12 +1,14 @@
 import { AuditLogStore } from '../../../shared/admin/audit-log-store.ts';
 import { AuditTrail } from '../../../shared/admin/audit-trail.ts';
 import type { Page, PageRequest } from '../../../shared/admin/page.ts';
-import type { Operation } from '../../../shared/contract/operation.ts';
+import { invalidField } from '../../../shared/contract/errors.ts';
+import { hasUnsafeMethod, type Operation } from '../../../shared/contract/operation.ts';
 import { defineEndpoint, type ContextOf, type Endpoint } from '../../endpoint.ts';
 import { beginInTurns } from '../../http/middleware/begin-in-turns.ts';
 import { limitCalls } from '../../http/middleware/limit-account-calls.ts';
 import { parseBody } from '../../http/middleware/parse-body.ts';
-import type { ApiContext } from '../../http/request/context.ts';
+import type { ApiContext, ApiMiddleware } from '../../http/request/context.ts';
+import { readQueryString } from '../../http/request/read-query-string.ts';
 import type { Services } from '../../services.ts';
 import { adminOf, authenticateAdmin } from './authenticate-admin.ts';
 
@@ -17,7 +19,13 @@ export const defineAdminEndpoint = <const O extends Operation>(
 ): Endpoint<O> =>
   defineEndpoint(
     operation,
-    [beginInTurns, authenticateAdmin, limitCalls, ...(operation.body === undefined ? [] : [parseBody])],
+    [
+      beginInTurns,
+      authenticateAdmin,
+      limitCalls,
+      ...(hasUnsafeMethod(operation) ? [refuseUnknownQuery] : []),
+      ...(operation.body === undefined ? [] : [parseBody]),
+    ],
     (services) => {
       const handle = createHandler(services);
       return async (context) => {
@@ -27,6 +35,26 @@ export const defineAdminEndpoint = <const O extends Operation>(
       };
     },
   );
+
+/**
+ * Refuses a change with a parameter that it does not have. Elsewhere they are ignored, but here the parameter may be a
+ * misspelled `dry_run`, or one of an operation that has none, and the change would be made.
+ */
+function refuseUnknownQuery(_: Services, operation: Operation): ApiMiddleware {
+  const { properties = {} } = (operation.query ?? {}) as { readonly properties?: object };
+  const known = Object.keys(properties);
+  return async (context, next) => {
+    for (const name of Object.keys(readQueryString(context.querystring)))
+      if (!known.includes(name))
+        throw invalidField(
+          ['query', name],
+          known.length === 0
+            ? 'is unknown here: this operation has no query parameters'
+            : `is unknown here: this operation has ${known.join(', ')}`,
+        );
+    await next();
+  };
+}
 
 /** Opens the audit log for the changes of a call. */
 export function trailOf({ mongo, log }: Services, context: ApiContext): AuditTrail {

@@ -4,6 +4,7 @@ import { takePage } from '../../../shared/admin/page.ts';
 import { testModel as testInWorker } from '../../../shared/admin/test-model.ts';
 import {
   describeRoutes,
+  describeUnusableRoutes,
   drainRoutes,
   findUpstream,
   resetRoutes,
@@ -66,9 +67,10 @@ const nameRow = ({ model, upstream, upstream_model, key }: DescribedRoute): stri
 
 export const listUpstreams = defineAdminEndpoint(operations.listUpstreams, (services) => async (context) => {
   const { upstream } = context.state.query;
-  const rows = await readFromRedis(services, readerOf(context), 'list', () =>
+  const called = await readFromRedis(services, readerOf(context), 'list', () =>
     describeRoutes(services, services.catalog, null),
   );
+  const rows = [...called, ...describeUnusableRoutes(services.catalog, place)];
   const wanted = rows.filter((row) => upstream === undefined || row.upstream === upstream);
   return presentPage(await takePage(wanted, pageOf(context.state.query), nameRow), (row) => row);
 });

@@ -12,6 +12,7 @@ import { cancelJob, findJobOwner, listJobs, showJob } from '../../../shared/admi
 import { readPlace, type ListPlace, type OwnedId } from '../../../shared/admin/list-place.ts';
 import { describeQueues, drainQueue as drainInStores } from '../../../shared/admin/queues.ts';
 import type { Page } from '../../../shared/admin/page.ts';
+import { dryRunRetryFailedJobs, retryFailedJobs } from '../../../shared/admin/retry-failed-jobs.ts';
 import { listBatches } from '../../../shared/admin/read-batches.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { operations } from '../../contract/operations.ts';
@@ -36,6 +37,33 @@ export const drainQueue = defineAdminEndpoint(operations.drainQueue, (services) 
       dryRunDrainQueue(services, services.catalog, queue),
     );
   return await drainInStores(services, trailOf(services, context), queue);
+});
+
+export const listFailedJobsOfQueue = defineAdminEndpoint(
+  operations.listFailedJobsOfQueue,
+  (services) => async (context) => {
+    const filter = { accountId: null, status: 'failed', queue: context.state.path.queue } as const;
+    const request = placesOf(context.state.query, null);
+    return await readFromRedis(services, readerOf(context), 'list', async () =>
+      presentNamed(services, await listJobs(services, filter, request)),
+    );
+  },
+);
+
+/** Failed jobs that a call processes. */
+const maxRetriedAtOnce = 1_000;
+
+export const retryQueue = defineAdminEndpoint(operations.retryQueue, (services) => async (context) => {
+  const { queue } = context.state.path;
+  const { dry_run: isDryRun, after } = context.state.query;
+  const request = placesOf({ limit: maxRetriedAtOnce, after }, null);
+  if (isDryRun)
+    return await readFromRedis(services, readerOf(context), 'list', () =>
+      dryRunRetryFailedJobs(services, queue, request),
+    );
+  const page = await retryFailedJobs(services, trailOf(services, context), queue, request);
+  const { retried, refused, hasMore, lastId } = page;
+  return { queue, retried, refused, has_more: hasMore, last_id: lastId };
 });
 
 /** @param account its id, if the caller knows it */

@@ -35,12 +35,13 @@ export function renderCode(
 }
 
 /**
- * Renders samples, of which the page shows those in the chosen language. If they are in one language only, they are
- * always shown.
+ * Renders samples, of which the page shows those in the chosen language, or the first if there is none in it. If they are
+ * in one language only, they are always shown.
  */
 export function renderSamples(title: string, samples: Samples, texts: DocsTexts): Html {
   const languages = codeLanguages.filter((language) => samples[language] !== undefined);
   if (languages.length === 1) return renderCode(title, samples[languages[0]!]!, texts);
+  const missing = codeLanguages.filter((language) => samples[language] === undefined);
   const choices = languages.map(
     (language) =>
       html`<button type="button" class="docs-button" data-code="${language}">
@@ -51,8 +52,12 @@ export function renderSamples(title: string, samples: Samples, texts: DocsTexts)
     <figcaption>
       <span>${title}</span><span class="code-actions">${choices}${renderCopy(texts)}</span>
     </figcaption>
-    ${languages.map((language) =>
-      renderPre(`sample ${language}`, `${title}, ${codeLanguageNames[language]}`, samples[language]!),
+    ${languages.map((language, i) =>
+      renderPre(
+        `sample ${[language, ...(i === 0 ? missing : [])].join(' ')}`,
+        `${title}, ${codeLanguageNames[language]}`,
+        samples[language]!,
+      ),
     )}
   </figure> `;
 }

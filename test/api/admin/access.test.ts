@@ -49,6 +49,23 @@ test('every operation of the admin API has a scope that its method allows: only 
       t.not(adminScope, 'read', operationId);
 });
 
+test('a change with a parameter that it does not have is refused, such as a dry run of what has none', async (t) => {
+  const { id } = await stack.createAccount();
+  for (const path of [
+    `/accounts/${id}/credits?dry_run=true`,
+    `/accounts/${id}/rotate-key?dryrun=true`,
+    `/accounts/${id}/rotate-key?dry_run[]=true`,
+    '/codes?dry_run=true',
+  ]) {
+    const body = path.includes('rotate') ? undefined : { amount: 5, balance: 5 };
+    const response = await callAdmin(stack.url, testAdminToken, 'POST', path, body, {
+      'idempotency-key': 'a',
+    });
+    t.is(response.status, 422, path);
+    t.is(codeOf(response), 'validation_failed');
+  }
+});
+
 test('without a token, with a wrong one or an API key, every operation is a 401 with a challenge', async (t) => {
   const { apiKey } = await stack.createAccount();
   for (const operation of adminOperations) {

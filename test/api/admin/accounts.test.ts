@@ -373,6 +373,36 @@ test('a rotated key works and the old one does not, and the log shows only their
   });
 });
 
+test('a webhook secret is shown and replaced, which the log says without it, and needs the scope of changes', async (t) => {
+  const { id } = await create({});
+  const show = () => call<{ secret: string }>('GET', `/accounts/${id}/webhook-secret`);
+  const rotate = <T>(query = '') => call<T>('POST', `/accounts/${id}/webhook-secret/rotate${query}`);
+  const dryRun = async () =>
+    (await rotate<{ effects: { previous_until: string | null } }>('?dry_run=true')).body.effects
+      .previous_until;
+  const first = await show();
+  t.is(first.status, 200);
+  t.is(first.headers.get('cache-control'), 'no-store');
+  t.regex(first.body.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  t.is(await dryRun(), null);
+  t.deepEqual((await show()).body, first.body);
+  const { body: second } = await rotate<{ secret: string }>();
+  t.not(second.secret, first.body.secret);
+  t.deepEqual((await show()).body, { ...first.body, secret: second.secret });
+  t.true(Date.parse((await dryRun())!) > Date.now() + 23 * 3_600_000);
+  const { data } = (
+    await call<ListedPage<{ action: string; after: object }>>('GET', `/audit?resource=account:${id}`)
+  ).body;
+  t.deepEqual(
+    data.filter(({ action }) => action === 'account.webhook-secret').map(({ after }) => after),
+    [{ shown: true }, { rotated: true }, { shown: true }, { created: true, shown: true }],
+  );
+  t.false(JSON.stringify(data).includes('whsec_'));
+  const reader = await createToken(stack, `reader-${id}`, 'read');
+  const refused = await callAdmin(stack.url, reader, 'GET', `/accounts/${id}/webhook-secret`);
+  t.is(codeOf(refused), 'forbidden');
+});
+
 test('an account that a user has linked shows its user, and can be unlinked once', async (t) => {
   const { id } = await create({});
   const { users, links } = webStoresOf(stack);
@@ -380,11 +410,21 @@ test('an account that a user has linked shows its user, and can be unlinked once
   const { user } = await users.findOrCreate(email, { language: 'en' });
   await links.create({ userId: user._id, accountId: id, label: 'Mine' });
   t.like((await call('GET', `/accounts/${id}`)).body, { user_id: user._id, user_email: email });
+  t.deepEqual((await call<object>('POST', `/accounts/${id}/unlink?dry_run=true`)).body, {
+    dry_run: true,
+    is_exact: true,
+    effects: { user_id: user._id, email, label: 'Mine', other_accounts: 0 },
+  });
   t.like(await call('POST', `/accounts/${id}/unlink`), {
     status: 200,
     body: { id, label: 'Mine', user_id: user._id, email },
   });
   t.is((await call('POST', `/accounts/${id}/unlink`)).status, 404);
+  t.is((await call('POST', `/accounts/${id}/unlink?dry_run=true`)).status, 404);
+  for (const resource of [`account:${id}`, `user:${user._id}`]) {
+    const { data } = (await call<ListedPage<object>>('GET', `/audit?resource=${resource}`)).body;
+    t.like(data[0], { action: 'user.unlink', resource: `user:${user._id}`, outcome: 'done' }, resource);
+  }
 });
 
 test('an unknown account is a 404 for every operation on it', async (t) => {
@@ -396,6 +436,9 @@ test('an unknown account is a 404 for every operation on it', async (t) => {
     ['POST', '/unban', undefined],
     ['POST', '/rotate-key', undefined],
     ['POST', '/unlink', undefined],
+    ['GET', '/webhook-secret', undefined],
+    ['POST', '/webhook-secret/rotate', undefined],
+    ['POST', '/webhook-secret/rotate?dry_run=true', undefined],
   ] as const) {
     const response = await call(method, `/accounts/${id}${suffix}`, body);
     t.is(response.status, 404, `${method} ${suffix}`);

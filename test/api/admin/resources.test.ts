@@ -10,7 +10,7 @@ import {
   type ListedPage,
 } from '../../support/admin-api.ts';
 import { callApi } from '../../support/call-api.ts';
-import { createJob, readJob } from '../../support/jobs.ts';
+import { createJob, readJob, waitForJob } from '../../support/jobs.ts';
 import {
   ScriptedRefusal,
   startScriptedVendor,
@@ -30,9 +30,11 @@ const catalogOf = (url: string): string => `
 upstreams:
   first: { kind: openai, baseUrl: '${url}/first', apiKeys: [sk-vendor-key-0123456789] }
   second: { kind: openai, baseUrl: '${url}/second', apiKeys: [sk-vendor-key-9876543210] }
+  keyless: { kind: anthropic, baseUrl: 'https://vendor.example/path?token=secret', apiKeys: [env:KEY_THAT_IS_NOT_SET] }
 models:
 ${chatModel('both', '{ upstream: first, model: a }, { upstream: second, model: b }')}
 ${chatModel('single', '{ upstream: first, model: a }')}
+${chatModel('priced', '{ upstream: first, model: a, weight: 3, cost: { prompt: 3, completion: 5 } }, { upstream: keyless, model: c }')}
 ${chatModel('org/switched', '{ upstream: first, model: a }')}
 `;
 
@@ -162,16 +164,16 @@ test.serial('a model is disabled and enabled again, also one whose id has a slas
   const listed = await call<ListedPage<Row>>('GET', '/models');
   t.deepEqual(
     listed.body.data.map((row) => row['id']),
-    ['both', 'single', 'org/switched'],
+    ['both', 'single', 'priced', 'org/switched'],
   );
   t.like(await call('PATCH', '/models/org/switched', { active: false }), {
     status: 200,
-    body: { active: false },
+    body: { active: false, disabled: true },
   });
   t.is((await chat(account, 'org/switched')).status, 422);
   t.like(await call('PATCH', '/models/org%2Fswitched', { active: true }), {
     status: 200,
-    body: { active: true },
+    body: { active: true, disabled: false },
   });
   t.is((await chat(account, 'org/switched')).status, 200);
   t.is(codeOf(await call('PATCH', '/models/none', { active: true })), 'model_not_found');
@@ -271,6 +273,36 @@ test.serial('a reset ends the cooldown of a key, so that it is called at once', 
   t.is((await call('POST', '/upstreams/none/reset', {})).status, 404);
 });
 
+test.serial('routes have their weights and vendor prices, and those without a key the reason', async (t) => {
+  const rows = await readAllPages<Row>(stack.url, testAdminToken, '/upstreams', 3);
+  const [first, keyless] = rows.filter(({ model }) => model === 'priced');
+  t.like(first, {
+    upstream_model: 'a',
+    kind: 'openai',
+    host: new URL(vendor.url).host,
+    weight: 3,
+    cost: { type: 'tokens', prompt: 3, completion: 5 },
+    usable: true,
+    upstream_drained: false,
+  });
+  t.like(keyless, {
+    upstream: 'keyless',
+    upstream_model: 'c',
+    kind: 'anthropic',
+    host: 'vendor.example',
+    weight: 1,
+    cost: null,
+    usable: false,
+    key: null,
+    not_called: 'KEY_THAT_IS_NOT_SET is not set in the api process',
+  });
+  t.false(JSON.stringify(rows).includes('secret'));
+  await call('POST', '/upstreams/first/drain', {});
+  const drained = await call<ListedPage<Row>>('GET', '/upstreams?upstream=first');
+  t.true(drained.body.data.every((row) => row['drained'] === true && row['upstream_drained'] === true));
+  await call('POST', '/upstreams/first/undrain', {});
+});
+
 test('queues are shown, and draining one says how many it cancelled', async (t) => {
   const held = await useStack(t, { workers: [], env: { ADMIN_TOKEN: testAdminToken } });
   const account = await held.createAccount();
@@ -285,6 +317,47 @@ test('queues are shown, and draining one says how many it cancelled', async (t) 
   t.is((await on('POST', '/queues/nonsense/drain')).status, 422);
   const { body: log } = await on<ListedPage<Row>>('GET', '/audit?resource=queue:chat');
   t.like(log.data[0], { action: 'queue.drain', outcome: 'done', after: { jobs: 1, requests: 0 } });
+});
+
+test.serial('failed jobs of a queue are listed by pages, and retried once after a dry run', async (t) => {
+  const account = await stack.createAccount();
+  refusal = new ScriptedRefusal(400, { error: { message: 'not today' } });
+  t.teardown(() => (refusal = null));
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { id } = await createJob(stack, account, '/v1/chat/completions', { ...body, model: 'single' });
+    t.is((await waitForJob(stack, account, id)).status, 'failed');
+    ids.unshift(id);
+  }
+  refusal = null;
+  const list = () => readAllPages<Row>(stack.url, testAdminToken, '/queues/chat/failed', 2);
+  const failed = await list();
+  t.deepEqual(
+    failed.map(({ id }) => id),
+    ids,
+  );
+  t.like(failed[0], { account: account.id, status: 'failed', error_code: 'upstream_rejected' });
+  t.deepEqual((await call('GET', '/queues/image/failed')).body, { data: [], has_more: false, last_id: null });
+  t.is((await call('GET', '/queues/chat/failed?after=nonsense')).status, 422);
+  const effects = { failed: 3, jobs: 3, accounts: 1, refused: [] };
+  t.like((await call('POST', '/queues/chat/retry?dry_run=true')).body, { dry_run: true, effects });
+  t.like(await readAdmin(stack.env, 'queue', 'retry', 'chat', '--dry-run'), { dry_run: true, effects });
+  t.is((await list()).length, 3);
+  t.like((await call('POST', '/queues/chat/retry')).body, {
+    queue: 'chat',
+    retried: 3,
+    refused: [],
+    has_more: false,
+  });
+  t.deepEqual(await list(), []);
+  t.like((await call('POST', '/queues/chat/retry')).body, { retried: 0, last_id: null });
+  const { body: log } = await call<ListedPage<Row>>('GET', '/audit?resource=queue:chat');
+  t.like(log.data[1], { action: 'queue.retry', outcome: 'done', after: { retried: 3 } });
+  const jobs = await waitFor('the new jobs to end', async () => {
+    const rows = await readAllPages<Row>(stack.url, testAdminToken, `/jobs?account=${account.id}`, 100);
+    return rows.every(({ status }) => status === 'succeeded' || status === 'failed') && rows;
+  });
+  t.is(jobs.filter(({ status }) => status === 'succeeded').length, 3);
 });
 
 test('jobs are listed by account on pages, shown with or without their account, and cancelled', async (t) => {

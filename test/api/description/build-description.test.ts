@@ -159,6 +159,7 @@ test('only operations with an idempotency conflict accept an Idempotency-Key', (
     'createRefillCodes',
     'creditAccount',
     'editImage',
+    'retryAdminBatch',
     'retryBatch',
   ]);
 });

@@ -42,3 +42,18 @@ test('English Excel gets the same values with a comma between them', async (t) =
   const converted = await convert(csv, { language: 'en', timeZone: 'UTC' }, 10_000);
   t.is(converted, `\uFEFF${csv.replace('2026-11-29T21:05:09.123Z', '2026-11-29 21:05:09')}`);
 });
+
+test('a text of a caller that looks like a time but is none does not end the file', async (t) => {
+  const poisoned = writeCsvRow(['2026-13-45T99:99:99Z', 'after']);
+  const converted = await convert(poisoned, { language: 'en', timeZone: 'UTC' }, 10_000);
+  t.is(converted, '\uFEFF2026-13-45T99:99:99Z,after\r\n');
+});
+
+test('a text of a caller is no formula in spreadsheets whose separator is a semicolon either', (t) => {
+  // Russian Excel opens the plain file by a double click, and ends the cell at the semicolon.
+  const row = writeCsvRow(["a;=cmd|' /C calc'!A0"]);
+  t.false(
+    row.split(';').some((cell) => /^[=+\-@]/.test(cell)),
+    row,
+  );
+});

@@ -11,6 +11,7 @@ import { hashRefillCode, isApiKey } from '../../../shared/accounts/credentials.t
 import { readStreamEventId } from '../../../shared/contract/event-id.ts';
 import { readOnDisconnect } from '../../../shared/contract/on-disconnect.ts';
 import { isPlainText } from '../../../shared/contract/plain-text.ts';
+import { translateOperatorReason } from '../../../shared/admin/operator-reasons.ts';
 import { translateReason } from '../../../shared/contract/reason-texts.ts';
 import { readCancelAfter } from '../../../api/contract/cancel-after.ts';
 import { readPreferences, readRequestTimeout } from '../../../api/contract/prefer.ts';
@@ -40,6 +41,10 @@ export const headReaders: readonly Reader[] = [
   readsText('message of an error', translateReason, {
     tokens: ['" does not exist. Did you mean "', ' (and 2 more)', ': ', 'is required', '"', 'a.'],
     frames: [{ head: 'The model "' }, { head: 'Line ', tail: 'Each line needs its own.' }],
+  }),
+  readsText('reason of operators', translateOperatorReason, {
+    tokens: ['; ', ': ', 'its key is on cooldown for ', ' s: ', 'refused with ', 'a'],
+    frames: [{ head: 'for the accounts whose calls were refused: ' }],
   }),
   readsText('Prefer', readPreferences, { tokens: ['"', '\\"', ',', ';', '=', 'respond-async', 'wait=1'] }),
   readsText('Cancel-After', readCancelAfter, { tokens: ['1', 's', 'h', ' '] }),

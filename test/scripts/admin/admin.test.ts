@@ -299,8 +299,8 @@ test("an account's webhook secret stays the same until it is rotated", async (t)
   const changes = events.filter(({ action }) => action === 'account.webhook-secret');
   t.deepEqual(
     changes.map(({ after }) => after),
-    [{ rotated: true }, { created: true }],
-    'showing it is no change',
+    [{ shown: true }, { rotated: true }, { shown: true }, { created: true, shown: true }],
+    'showing it is recorded, too',
   );
 });
 

@@ -20,6 +20,12 @@ test('a page of the log reads its own events, by each filter, and has a time lim
     await store.start({ ...event, token: 'billing', resourceType: 'code', resourceId: `code-${i}` });
     await store.start({ ...event, token: 'support', resourceType: 'account', resourceId: `account-${i}` });
   }
+  // A change of a user that concerns an account is among the changes of both.
+  const concerning = { resourceType: 'user', resourceId: 'her user', accountId: 'eve' } as const;
+  for (let i = 0; i < 3; i++) {
+    await store.start({ ...event, token: 'others', ...concerning });
+    await store.start({ ...event, token: 'others', resourceType: 'account', resourceId: 'eve' });
+  }
   const filters: AuditFilter[] = [
     {},
     { token: 'billing' },
@@ -33,10 +39,24 @@ test('a page of the log reads its own events, by each filter, and has a time lim
       t.is((await store.list(filter, { after: null, limit: 5 })).length, 5);
     });
     t.true(page.documents <= 6 && page.keys <= 6, `${JSON.stringify(filter)}: ${JSON.stringify(page)}`);
-    t.deepEqual(page.maxTimesMs, [5_000]);
+    t.true(page.maxTimesMs.every((ms) => ms === 5_000));
   }
   const ofAnyType = await countExamined(mongo, async () => {
     t.is((await store.list({ resourceId: 'anna' }, { after: null, limit: 6 })).length, 5);
   });
   t.true(ofAnyType.documents <= 6, JSON.stringify(ofAnyType));
+  const ofAccount = { resourceType: 'account', resourceId: 'eve' } as const;
+  const both = await countExamined(mongo, async () => {
+    const first = await store.list(ofAccount, { after: null, limit: 4 });
+    t.deepEqual(
+      first.map(({ resourceType }) => resourceType),
+      ['account', 'user', 'account', 'user'],
+    );
+    const rest = await store.list(ofAccount, { after: first[3]!._id, limit: 4 });
+    t.deepEqual(
+      rest.map(({ resourceType }) => resourceType),
+      ['account', 'user'],
+    );
+  });
+  t.true(both.documents <= 10 && both.keys <= 12, JSON.stringify(both));
 });

@@ -2,9 +2,8 @@ import test from 'ava';
 import { ApiKeyStore } from '../../../shared/accounts/api-key-store.ts';
 import { hashSecret, maskApiKey } from '../../../shared/accounts/credentials.ts';
 import { rotateKey } from '../../../shared/admin/accounts.ts';
-import type { AuditLogStore } from '../../../shared/admin/audit-log-store.ts';
-import { AuditTrail } from '../../../shared/admin/audit-trail.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
+import { createTrail } from '../../support/collecting-trail.ts';
 import { openLedgerServices, type LedgerServices } from '../../support/ledger-services.ts';
 
 let services: LedgerServices;
@@ -12,19 +11,6 @@ test.before(async () => {
   services = await openLedgerServices();
 });
 test.after.always(() => services.close());
-
-/** Collects what is written to the audit log. */
-function createTrail() {
-  const written: { outcome?: string; before?: object; after?: object }[] = [];
-  const write = async (event: object): Promise<string> => {
-    written.push(event);
-    return 'an id';
-  };
-  const store = { start: write, finish: (_: string, end: object) => write(end) } as unknown as AuditLogStore;
-  const actor = { token: 'support', osUser: null, requestId: 'a request', address: '192.0.2.1' };
-  const trail = new AuditTrail({ store, actor, onUnrecorded: () => undefined });
-  return { trail, written };
-}
 
 test('of two operators who replace a key at the same time, one gets a key that works, and the other an error', async (t) => {
   const { redis, accounts, hotAccounts } = services;

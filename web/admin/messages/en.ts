@@ -59,6 +59,15 @@ const messages = {
   reasonHint: 'For operators; it is in the audit log.',
   reasonMissing: 'Say why.',
   recorded: 'This is recorded in the audit log with your token.',
+  unlink: 'Unlink',
+  unlinkTitle: 'Unlink the account “{name}”',
+  unlinkText:
+    '{email} no longer sees it in the account area, and is told so by mail. Its key keeps working, and its balance stays.',
+  unlinkOthers: {
+    one: '{count} other account of this user stays linked.',
+    other: '{count} other accounts of this user stay linked.',
+  },
+  unlinkedNow: 'The account “{name}” is unlinked',
   readOnly: 'This token may not do this.',
   newerRow: 'Newer',
   olderRow: 'Older',

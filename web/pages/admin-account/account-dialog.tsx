@@ -5,6 +5,7 @@ import type { DialogName } from './dialog-names.ts';
 import { RotateDialog } from './rotate-dialog.tsx';
 import { SettingsDialog } from './settings-dialog.tsx';
 import { UnlinkDialog } from './unlink-dialog.tsx';
+import { WebhookSecretDialog } from './webhook-secret-dialog.tsx';
 
 const dialogs = {
   credit: CreditDialog,
@@ -12,6 +13,7 @@ const dialogs = {
   ban: BanDialog,
   unban: UnbanDialog,
   unlink: UnlinkDialog,
+  webhook: WebhookSecretDialog,
 } as const;
 
 /** What is done with an account. */

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { UserLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
+import { useConsole } from '../../admin/texts.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -31,7 +32,7 @@ export function AccountSettings({
           <MoneyFacts account={account} />
         </Part>
         <Part group="access" onOpen={onOpen}>
-          <AccessFacts account={account} />
+          <AccessFacts account={account} onShowSecret={() => onOpen('webhook')} />
         </Part>
       </div>
     </section>
@@ -76,6 +77,7 @@ const Unset = ({ children }: { readonly children: ComponentChildren }) => (
 
 function OwnerFacts({ account, onUnlink }: { readonly account: Account; readonly onUnlink: () => void }) {
   const t = useMessages<typeof en>();
+  const shared = useConsole();
   const mayUnlink = useMay('all');
   const { name, email, note, user_id: userId, user_email: userEmail, user_type: type } = account;
   return (
@@ -90,7 +92,7 @@ function OwnerFacts({ account, onUnlink }: { readonly account: Account; readonly
             <UserLink id={userId} name={userEmail} />
             {mayUnlink && (
               <Button kind="quiet" size="small" onClick={onUnlink}>
-                {t('unlink')}
+                {shared('unlink')}
               </Button>
             )}
           </span>
@@ -143,8 +145,15 @@ function MoneyFacts({ account }: { readonly account: Account }) {
   );
 }
 
-function AccessFacts({ account }: { readonly account: Account }) {
+function AccessFacts({
+  account,
+  onShowSecret,
+}: {
+  readonly account: Account;
+  readonly onShowSecret: () => void;
+}) {
   const t = useMessages<typeof en>();
+  const mayShow = useMay('all');
   const { models, owner_models: ownerModels, addresses, expires_at: expiresAt } = account;
   return (
     <>
@@ -162,6 +171,16 @@ function AccessFacts({ account }: { readonly account: Account }) {
       <Fact name={t('setting_expires_at')}>
         <Expiry at={expiresAt} />
       </Fact>
+      {mayShow && (
+        <Fact name={t('webhookSecret')}>
+          <span class="admin-account-user">
+            <code>whsec_••••</code>
+            <Button kind="quiet" size="small" onClick={onShowSecret}>
+              {t('webhookOpen')}
+            </Button>
+          </span>
+        </Fact>
+      )}
     </>
   );
 }

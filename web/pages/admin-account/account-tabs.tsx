@@ -5,12 +5,11 @@ import { Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import type { Account } from './account.ts';
 import type en from './messages.en.ts';
-import { RequestsTab } from './requests-tab.tsx';
 
 const loading = () => <Skeleton lines={10} height="2rem" />;
 
 const contents = {
-  requests: RequestsTab,
+  requests: lazy(async () => (await import('./requests-tab.tsx')).RequestsTab, loading),
   jobs: lazy(async () => (await import('./jobs-tab.tsx')).JobsTab, loading),
   batches: lazy(async () => (await import('./batches-tab.tsx')).BatchesTab, loading),
   refills: lazy(async () => (await import('./refills-tab.tsx')).RefillsTab, loading),

@@ -34,7 +34,16 @@ export function ChangesTab({ accountId }: { readonly accountId: string }) {
   );
 }
 
-const actions = ['create', 'update', 'credit', 'ban', 'unban', 'rotate-key', 'webhook-secret'] as const;
+const actions = [
+  'create',
+  'update',
+  'credit',
+  'ban',
+  'unban',
+  'rotate-key',
+  'webhook-secret',
+  'user.unlink',
+] as const;
 
 function useColumns(): readonly Column<Event>[] {
   const t = useMessages<typeof en>();
@@ -48,7 +57,7 @@ function useColumns(): readonly Column<Event>[] {
 
 function Action({ event: { id, at, action, outcome, error, token } }: { readonly event: Event }) {
   const t = useMessages<typeof en>();
-  const known = actions.find((name) => action === `account.${name}`);
+  const known = actions.find((name) => action === name || action === `account.${name}`);
   return (
     <span class="admin-account-state">
       <SiteLink href={`/admin/audit?id=${encodeURIComponent(id)}`} class="id-link">

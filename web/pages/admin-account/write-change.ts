@@ -17,6 +17,9 @@ const fieldNames = {
   free_requests_added: 'fieldFree',
   ban_reason: 'fieldReason',
   key: 'fieldKey',
+  created: 'fieldCreated',
+  shown: 'fieldShown',
+  rotated: 'fieldRotated',
 } as const satisfies Readonly<Record<string, keyof typeof en>>;
 
 /** Returns the name of a field of the audit log, or the API's own. */
@@ -34,6 +37,7 @@ const isBudget = (value: unknown): value is Budget =>
 /** Writes a value of the audit log for people. */
 export function writeValue(name: string, value: unknown, t: Texts, format: Format): string {
   if (value === null || value === undefined || value === '') return '–';
+  if (value === true) return t('yes');
   if (typeof value === 'number')
     return money.includes(name) ? format.exactMoney(value) : format.exactNumber(value);
   if (Array.isArray(value)) return value.join(', ');

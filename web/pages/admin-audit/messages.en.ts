@@ -45,7 +45,7 @@ const messages = {
   'action_account.ban': 'Account banned',
   'action_account.unban': 'Ban of an account lifted',
   'action_account.rotate-key': 'Key of an account replaced',
-  'action_account.webhook-secret': 'Webhook secret replaced',
+  'action_account.webhook-secret': 'Webhook secret shown or replaced',
   'action_code.create': 'Refill codes created',
   'action_code.revoke': 'Refill code revoked',
   'action_model.enable': 'Model switched on',

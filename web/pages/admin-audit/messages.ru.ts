@@ -46,7 +46,7 @@ const messages: TranslationOf<typeof en> = {
   'action_account.ban': 'Заблокирован аккаунт',
   'action_account.unban': 'Разблокирован аккаунт',
   'action_account.rotate-key': 'Заменён ключ аккаунта',
-  'action_account.webhook-secret': 'Заменён секрет вебхуков',
+  'action_account.webhook-secret': 'Показан или заменён секрет вебхуков',
   'action_code.create': 'Созданы коды пополнения',
   'action_code.revoke': 'Отозван код пополнения',
   'action_model.enable': 'Включена модель',

@@ -1,15 +1,21 @@
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { RefreshButton } from '../../admin/refresh-button.tsx';
 import { useMessages } from '../../lib/language.tsx';
+import { lazy } from '../../lib/lazy.tsx';
 import { QueryView, Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import './admin-models.css';
 import type en from './messages.en.ts';
-import { ModelDialog } from './model-dialog.tsx';
 import { ModelList } from './model-list.tsx';
 import { useAdminModels, useAdminRoutes, useHistories } from './read-catalog.ts';
 import { viewModels } from './routes.ts';
-import { UpstreamList } from './upstream-list.tsx';
+
+const loading = () => <Skeleton lines={10} height="2.5rem" />;
+const UpstreamList = lazy(async () => (await import('./upstream-list.tsx')).UpstreamList, loading);
+const ModelDialog = lazy(
+  async () => (await import('./model-dialog.tsx')).ModelDialog,
+  () => null,
+);
 
 const tabs = ['models', 'upstreams'] as const;
 type TabName = (typeof tabs)[number];
@@ -31,7 +37,6 @@ export default function AdminModelsPage() {
     error: models.error ?? routes.error,
     refetch: () => Promise.all([models.refetch(), routes.refetch()]),
   };
-  const loading = <Skeleton lines={10} height="2.5rem" />;
   return (
     <div class="page admin-models">
       <div class="page-head">
@@ -47,7 +52,7 @@ export default function AdminModelsPage() {
             value: 'models',
             label: t('models'),
             content: (
-              <QueryView query={query} loading={loading}>
+              <QueryView query={query} loading={loading()}>
                 {(data) => <ModelList models={data} />}
               </QueryView>
             ),
@@ -56,7 +61,7 @@ export default function AdminModelsPage() {
             value: 'upstreams',
             label: t('upstreams'),
             content: (
-              <QueryView query={query} loading={loading}>
+              <QueryView query={query} loading={loading()}>
                 {(data) => <UpstreamList routes={data.flatMap((view) => view.routes)} />}
               </QueryView>
             ),

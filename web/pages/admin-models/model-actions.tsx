@@ -8,12 +8,8 @@ import { Button } from '../../ui/button.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import type en from './messages.en.ts';
 import type { AdminModel } from './read-catalog.ts';
-import type { ModelState, ModelView } from './routes.ts';
 import { TestModel } from './test-model.tsx';
 import { WorkOfModels } from './work-of-models.tsx';
-
-/** A model without a callable route may be disabled beside: both are offered. */
-const mayBeDisabled: readonly ModelState[] = ['disabled', 'drained', 'unserved'];
 
 const setActive = (id: string, active: boolean, signal?: AbortSignal) =>
   call(
@@ -24,24 +20,20 @@ const setActive = (id: string, active: boolean, signal?: AbortSignal) =>
     }),
   );
 
-export function ModelActions({ view: { model, state } }: { readonly view: ModelView }) {
+export function ModelActions({ model }: { readonly model: AdminModel }) {
   const t = useMessages<typeof en>();
   const [opened, setOpened] = useState<'disable' | 'test' | null>(null);
   const close = (): void => setOpened(null);
   const { id } = model;
   return (
     <div class="admin-models-actions">
-      {mayBeDisabled.includes(state) && (
-        <QuickAction
-          kind={state === 'disabled' ? 'primary' : 'secondary'}
-          run={() => setActive(id, true)}
-          done={t('enabledDone', { model: id })}
-        >
+      {model.disabled && (
+        <QuickAction kind="primary" run={() => setActive(id, true)} done={t('enabledDone', { model: id })}>
           {t('enable')}
         </QuickAction>
       )}
-      {state !== 'unserved' && <Button onClick={() => setOpened('test')}>{t('test')}</Button>}
-      {state !== 'disabled' && <Button onClick={() => setOpened('disable')}>{t('disable')}</Button>}
+      {model.routes.length > 0 && <Button onClick={() => setOpened('test')}>{t('test')}</Button>}
+      {!model.disabled && <Button onClick={() => setOpened('disable')}>{t('disable')}</Button>}
       {opened === 'disable' && <DisableModel model={model} onClose={close} />}
       {opened === 'test' && <TestModel model={model} onClose={close} />}
     </div>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { SiteLink } from '../../frame/site-link.tsx';
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
@@ -16,6 +17,7 @@ import { ModelActions } from './model-actions.tsx';
 import { Prices } from './model-list.tsx';
 import { useHistories } from './read-catalog.ts';
 import { RouteCard } from './route-card.tsx';
+import { RoutePrices } from './route-prices.tsx';
 import type { ModelView } from './routes.ts';
 import { SpendToday } from './spend-today.tsx';
 import { StateBadge } from './state-badge.tsx';
@@ -63,6 +65,7 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
   const { model, state, routes, failures } = view;
   const format = useFormat();
   const mayChange = useMay('all');
+  const say = useOperatorReasons();
   return (
     <div class="admin-models-details">
       <div class="admin-models-head">
@@ -87,11 +90,11 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
           ) : (
             <p>{t.nodes(`stateText_${state}`, { code: <code>model_disabled</code> })}</p>
           )}
-          {model.not_served !== null && <p class="small">{t('why', { reason: model.not_served })}</p>}
+          {model.not_served !== null && <p class="small">{t('why', { reason: say(model.not_served) })}</p>}
           {failures !== null && <LastFailure model={model.id} />}
         </Notice>
       )}
-      {mayChange && <ModelActions view={view} />}
+      {mayChange && <ModelActions model={model} />}
       <section>
         <h3>{t('routes')}</h3>
         {routes.length === 0 && <p class="soft">{t('noRoutes')}</p>}
@@ -100,6 +103,7 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
             <RouteCard key={route.upstream} route={route} isDisabled={state === 'disabled'} />
           ))}
         </ul>
+        {routes.length > 0 && <RoutePrices model={model} routes={routes} />}
       </section>
       <section>
         <h3>

@@ -51,23 +51,9 @@ export const useSpendToday = () =>
     },
   });
 
-async function readUpstreams(signal?: AbortSignal): Promise<readonly UpstreamState[] | null> {
-  return (await call(adminApi.GET('/v1/admin/overview', signal === undefined ? {} : { signal }))).upstreams;
-}
-
 /** Upstreams with their keys and slots. Null while they cannot be read. */
 export const useUpstreams = () =>
-  useQuery({ queryKey: ['overview-upstreams'], queryFn: ({ signal }) => readUpstreams(signal) });
-
-/** An api process reads its overview at most every two seconds. */
-const overviewMs = 2_000;
-const stepMs = 400;
-
-/** Waits until the overview shows that a whole upstream was drained or undrained, so that the page agrees with itself. */
-export async function awaitDrained(upstream: string, isDrained: boolean): Promise<void> {
-  for (let waitedMs = 0; waitedMs <= overviewMs; waitedMs += stepMs) {
-    const state = (await readUpstreams())?.find(({ name }) => name === upstream);
-    if (state === undefined || state.drained === isDrained) return;
-    await new Promise((resolve) => setTimeout(resolve, stepMs));
-  }
-}
+  useQuery({
+    queryKey: ['overview-upstreams'],
+    queryFn: async ({ signal }) => (await call(adminApi.GET('/v1/admin/overview', { signal }))).upstreams,
+  });

@@ -7,7 +7,6 @@ import { useLanguage, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import type en from './messages.en.ts';
-import { awaitDrained } from './read-catalog.ts';
 import type { Breaker } from './routes.ts';
 import { WorkOfModels } from './work-of-models.tsx';
 
@@ -82,10 +81,7 @@ export function Undrain({ target }: { readonly target: Target }) {
     <QuickAction
       kind="primary"
       size="small"
-      run={async () => {
-        await undrainRoutes(target);
-        if (target.model === null) await awaitDrained(upstream, false);
-      }}
+      run={() => undrainRoutes(target)}
       done={t('undrainedDone', { upstream })}
     >
       {t('undrain')}
@@ -109,10 +105,7 @@ export function Drain({ target, label }: { readonly target: Target; readonly lab
           action={t('drainAction')}
           preview={(signal) => readEffects(drainRoutes(target, signal))}
           describe={(effects) => <DrainEffects effects={effects} />}
-          run={async () => {
-            await drainRoutes(target);
-            if (model === null) await awaitDrained(upstream, true);
-          }}
+          run={() => drainRoutes(target)}
           onDone={() => {
             showToast(t('drainedDone', { upstream }));
             close();

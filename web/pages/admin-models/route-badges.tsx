@@ -17,7 +17,8 @@ export function RouteBadges({
   readonly isQuiet?: boolean;
 }) {
   const t = useMessages<typeof en>();
-  const { isDrained, breaker, reasons, keys } = route;
+  const { isDrained, isUsable, breaker, reasons, keys } = route;
+  if (!isUsable) return <Badge tone="warning">{t('keyless')}</Badge>;
   if (isDrained) return <Badge tone="warning">{t('drained')}</Badge>;
   if (breaker !== 'closed') return <Badge tone={breakerTones[breaker]}>{t(`breaker_${breaker}`)}</Badge>;
   if (reasons.length === 0 || isQuiet) return null;

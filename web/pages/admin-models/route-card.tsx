@@ -1,8 +1,8 @@
 import { useFormat } from '../../lib/format.ts';
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
 import { useMessages } from '../../lib/language.tsx';
 import type en from './messages.en.ts';
-import { useUpstreams } from './read-catalog.ts';
 import { RouteActions } from './route-actions.tsx';
 import { RouteBadges } from './route-badges.tsx';
 import type { RouteView } from './routes.ts';
@@ -18,14 +18,19 @@ export function RouteCard({
   const t = useMessages<typeof en>();
   const format = useFormat();
   const mayChange = useMay('all');
-  const { upstream, upstreamModels, keys, isDrained, pauseSeconds, succeeded, failed, rateLimited } = route;
+  const { upstream, upstreamModels, keys, isDrained, isUsable, isWholeDrained: isWhole } = route;
+  const { pauseSeconds, succeeded, failed, rateLimited } = route;
   const { calls, max_calls: maxCalls, waiting_for_slot: waiting } = keys[0]!;
   const named = keys.filter(({ key }) => key !== null);
   const failedAccounts = Math.max(...keys.map(({ failed_accounts: count }) => count));
-  const isWhole = useUpstreams().data?.find(({ name }) => name === upstream)?.drained === true;
   const facts = [
-    t('slots', { used: calls, all: maxCalls }),
-    named.length === 0 ? t('noKey') : t('keyCount', { count: named.length }),
+    route.host ?? route.kind,
+    ...(isUsable
+      ? [
+          t('slots', { used: calls, all: maxCalls }),
+          named.length === 0 ? t('noKey') : t('keyCount', { count: named.length }),
+        ]
+      : []),
   ];
   return (
     <li class="admin-models-route">
@@ -50,21 +55,22 @@ export function RouteCard({
         {waiting > 0 && <p class="small">{t('waitingForSlot', { count: waiting })}</p>}
         {failedAccounts > 0 && <p class="small">{t('failedAccounts', { count: failedAccounts })}</p>}
         {isWhole && <p class="small">{t('drainedWhole')}</p>}
-        {!isDisabled && !isDrained && <Reasons route={route} />}
+        {(!isUsable || (!isDisabled && !isDrained)) && <Reasons route={route} />}
       </div>
-      {mayChange && <RouteActions route={route} isWhole={isWhole} mayReset={!isDisabled} />}
+      {mayChange && isUsable && <RouteActions route={route} isWhole={isWhole} mayReset={!isDisabled} />}
     </li>
   );
 }
 
-/** Why it is not called, in the words of the gateway. */
+/** Why it is not called. */
 function Reasons({ route: { keys, reasons } }: { readonly route: RouteView }) {
   const t = useMessages<typeof en>();
+  const say = useOperatorReasons();
   const lines =
     keys.length === 1
-      ? reasons
+      ? reasons.map(say)
       : keys.flatMap(({ key, not_called: reason }) =>
-          reason === null ? [] : [key === null ? reason : t('keyReason', { key, reason })],
+          reason === null ? [] : [key === null ? say(reason) : t('keyReason', { key, reason: say(reason) })],
         );
   return (
     <>

@@ -1,16 +1,32 @@
 import { groupBy } from '../../lib/group-by.ts';
-import { findFailures, type Failures, type ModelHour } from '../../lib/models.ts';
+import { findFailures, type Failures, type ModelHour, type Pricing } from '../../lib/models.ts';
 import type { AdminModel, AdminRoute } from './read-catalog.ts';
 
 export type Breaker = AdminRoute['breaker'];
+
+/** One of the names that a model has at an upstream. */
+export interface RouteTarget {
+  readonly name: string;
+  readonly weight: number;
+  /** What the vendor charges; null if the catalog does not say. */
+  readonly cost: Pricing | null;
+}
 
 /** The routes of a model at an upstream: what is drained and reset together. */
 export interface RouteView {
   readonly model: string;
   readonly upstream: string;
+  readonly kind: string;
+  /** Of its address; null if it is built in. */
+  readonly host: string | null;
+  /** Whether its upstream has a key, or needs none. */
+  readonly isUsable: boolean;
   /** The model's names at the upstream. */
   readonly upstreamModels: readonly string[];
+  readonly targets: readonly RouteTarget[];
   readonly isDrained: boolean;
+  /** Whether the whole upstream is drained. */
+  readonly isWholeDrained: boolean;
   /** That of the key that is worst off. */
   readonly breaker: Breaker;
   /** How long the longest pause of a breaker still is. */
@@ -36,7 +52,7 @@ export function groupRoutes(rows: readonly AdminRoute[]): RouteView[] {
 }
 
 function viewOf(keys: readonly AdminRoute[]): RouteView {
-  const { model, upstream } = keys[0]!;
+  const { model, upstream, kind, host, usable, upstream_drained: isWholeDrained } = keys[0]!;
   // Calls are counted by route, not by key.
   const routes = [...groupBy(keys, (row) => row.upstream_model).values()].map(([row]) => row!);
   const sum = (read: (row: AdminRoute) => number): number =>
@@ -44,8 +60,18 @@ function viewOf(keys: readonly AdminRoute[]): RouteView {
   return {
     model,
     upstream,
+    kind,
+    host,
+    isUsable: usable,
     upstreamModels: routes.map(({ upstream_model: name }) => name),
+    // The description of the API says that it is like the prices of `GET /v1/models`.
+    targets: routes.map(({ upstream_model: name, weight, cost }) => ({
+      name,
+      weight,
+      cost: cost as unknown as Pricing | null,
+    })),
     isDrained: keys.every(({ drained }) => drained),
+    isWholeDrained,
     breaker: worstBreaker(keys),
     pauseSeconds: Math.max(...keys.map(({ pause_seconds: seconds }) => seconds)),
     reasons: [...new Set(keys.flatMap(({ not_called: reason }) => reason ?? []))],
@@ -62,11 +88,11 @@ export const modelStates = ['active', 'failing', 'disabled', 'drained', 'unserve
  */
 export type ModelState = (typeof modelStates)[number];
 
-/** @param routes of the model @param failures if most of its requests fail */
-function stateOf(model: AdminModel, routes: readonly RouteView[], failures: Failures | null): ModelState {
+/** @param failures if most of its requests fail */
+function stateOf(model: AdminModel, failures: Failures | null): ModelState {
+  if (model.disabled) return 'disabled';
   if (model.active) return model.not_served === null && failures === null ? 'active' : 'failing';
-  if (model.routes.length === 0) return 'unserved';
-  return routes.length > 0 && routes.every(({ isDrained }) => isDrained) ? 'drained' : 'disabled';
+  return model.routes.length === 0 ? 'unserved' : 'drained';
 }
 
 /** A model with all that the page shows of it. */
@@ -86,9 +112,9 @@ export function viewModels(
 ): ModelView[] {
   const byModel = groupBy(groupRoutes(rows), ({ model }) => model);
   return models.map((model) => {
-    const routes = byModel.get(model.id) ?? [];
     const failures = findFailures(histories?.[model.id] ?? []);
-    return { model, routes, failures, state: stateOf(model, routes, failures) };
+    const routes = byModel.get(model.id) ?? [];
+    return { model, routes, failures, state: stateOf(model, failures) };
   });
 }
 

@@ -1,3 +1,4 @@
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
@@ -62,28 +63,41 @@ function UpstreamCard({
   readonly state: UpstreamState | undefined;
 }) {
   const mayChange = useMay('all');
-  const areAllDrained = routes.every(({ isDrained }) => isDrained);
-  const isWhole = state?.drained ?? areAllDrained;
+  const { kind, host, isUsable, isWholeDrained: isWhole, reasons } = routes[0]!;
+  const say = useOperatorReasons();
   const target = { upstream: name, model: null };
   const breaker = worstBreaker(routes);
   return (
     <li class="card admin-models-upstream">
       <header class="card-head">
-        <h2>
-          {name} <UpstreamBadge routes={routes} isWhole={isWhole} />
-        </h2>
-        {mayChange && (
+        <div>
+          <h2>
+            {name} <UpstreamBadge routes={routes} isWhole={isWhole} />
+          </h2>
+          <p class="soft small">
+            <code>{kind}</code> {host}
+          </p>
+        </div>
+        {mayChange && isUsable && (
           <div class="admin-models-actions">
             {(breaker !== 'closed' || (state?.cooldown_seconds ?? 0) > 0) && <Reset target={target} />}
             {isWhole ? <Undrain target={target} /> : <DrainWhole target={target} />}
           </div>
         )}
       </header>
-      <UpstreamFacts routes={routes} state={state} />
+      {isUsable ? (
+        <UpstreamFacts routes={routes} state={state} />
+      ) : (
+        reasons.map((reason) => (
+          <p key={reason} class="admin-models-reason small">
+            {say(reason)}
+          </p>
+        ))
+      )}
       <ul class="admin-models-served">
         {routes.map((route) => (
           <li key={route.model}>
-            <OpenModel id={route.model} /> {!isWhole && <RouteBadges route={route} />}
+            <OpenModel id={route.model} /> {isUsable && !isWhole && <RouteBadges route={route} />}
           </li>
         ))}
       </ul>
@@ -105,6 +119,7 @@ function UpstreamBadge({
 }) {
   const t = useMessages<typeof en>();
   const breaker = worstBreaker(routes);
+  if (!routes[0]!.isUsable) return <Badge tone="bad">{t('keyless')}</Badge>;
   if (isWhole) return <Badge tone="warning">{t('drained')}</Badge>;
   if (breaker !== 'closed') return <Badge tone={breakerTones[breaker]}>{t(`breaker_${breaker}`)}</Badge>;
   if (routes.some(({ isDrained }) => isDrained)) return <Badge tone="warning">{t('partly')}</Badge>;
@@ -124,6 +139,7 @@ function UpstreamFacts({
   const drained = routes.filter(({ isDrained }) => isDrained).length;
   const open = routes.filter(({ breaker }) => breaker !== 'closed').length;
   const rows = Math.max(...routes.map(({ keys }) => keys.filter(({ key }) => key !== null).length));
+  const say = useOperatorReasons();
   const refusal = state?.last_refusal ?? null;
   const keyNotes = [
     (state?.refused_keys ?? 0) > 0 ? t('refused', { count: state!.refused_keys! }) : null,
@@ -131,7 +147,7 @@ function UpstreamFacts({
       ? t('cooldown', { time: format.duration(state!.cooldown_seconds) })
       : null,
     refusal !== null && (state?.refused_keys ?? 0) === 0
-      ? t('lastRefused', { time: format.ago(refusal.at), reason: refusal.reason })
+      ? t('lastRefused', { time: format.ago(refusal.at), reason: say(refusal.reason) })
       : null,
   ].filter((note) => note !== null);
   const modelNotes = [

@@ -1,3 +1,4 @@
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
@@ -211,6 +212,7 @@ function ConditionTitle({ condition }: { readonly condition: Condition }) {
 }
 
 function NoteText({ note }: { readonly note: Note }) {
+  const say = useOperatorReasons();
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { name, drained, drained_models: models, slots } = note.upstream;
@@ -225,7 +227,7 @@ function NoteText({ note }: { readonly note: Note }) {
               {format.ago(note.refusal.at)}
             </time>
           ),
-          reason: <span lang="en">{note.refusal.reason}</span>,
+          reason: say(note.refusal.reason),
         })}
       </p>
     );

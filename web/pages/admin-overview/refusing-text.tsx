@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
 import { adminApi, call } from '../../admin/api.ts';
 import { auditHref } from '../../admin/links.tsx';
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
@@ -16,6 +17,7 @@ type Cause = Refusing['causes'][number];
 /** That a model serves nobody, why, and which operator made it so. */
 export function RefusingText({ refusing: { model, causes } }: { readonly refusing: Refusing }) {
   const t = useMessages<typeof en>();
+  const say = useOperatorReasons();
   const resource = causes.find((cause) => cause.resource !== null)?.resource ?? null;
   return (
     <>
@@ -24,7 +26,7 @@ export function RefusingText({ refusing: { model, causes } }: { readonly refusin
         {causes.map((cause, i) => (
           <span key={`${cause.why} ${cause.upstream}`}>
             {i > 0 && ' '}
-            {writeCause(t, cause)}
+            {writeCause(t, cause, say)}
           </span>
         ))}
       </p>
@@ -33,11 +35,15 @@ export function RefusingText({ refusing: { model, causes } }: { readonly refusin
   );
 }
 
-function writeCause(t: ReturnType<typeof useMessages<typeof en>>, cause: Cause): ComponentChildren {
+function writeCause(
+  t: ReturnType<typeof useMessages<typeof en>>,
+  cause: Cause,
+  say: (reason: string) => string,
+): ComponentChildren {
   const { why, upstream, reason } = cause;
   return t.nodes(`refuses_${why}`, {
     upstream: upstream === null ? '' : enumerate([upstream], upstreamHref),
-    reason: <span lang="en">{reason ?? ''}</span>,
+    reason: say(reason ?? ''),
   });
 }
 

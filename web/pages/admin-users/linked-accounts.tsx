@@ -1,15 +1,14 @@
 import { useState } from 'preact/hooks';
-import { adminApi, call } from '../../admin/api.ts';
-import { ConfirmAction } from '../../admin/confirm-action.tsx';
+import { UnlinkAccount } from '../../admin/accounts/unlink-account.tsx';
 import { AccountLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
+import { useConsole } from '../../admin/texts.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Badge } from '../../ui/card.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Money } from '../../ui/money.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
-import { showToast } from '../../ui/toast.tsx';
 import type en from './messages.en.ts';
 import type { User } from './user-dialog.tsx';
 
@@ -28,7 +27,7 @@ export function LinkedAccounts({ user }: { readonly user: User }) {
         <Table caption={t('accounts')} keyOf={({ id }) => id} rows={user.accounts} columns={columns} />
       )}
       {unlinked !== null && (
-        <Unlink account={unlinked} email={user.email} onClose={() => setUnlinked(null)} />
+        <UnlinkAccount id={unlinked.id} name={unlinked.label} onClose={() => setUnlinked(null)} />
       )}
     </section>
   );
@@ -36,6 +35,7 @@ export function LinkedAccounts({ user }: { readonly user: User }) {
 
 function useColumns(onUnlink: (account: Account) => void): readonly Column<Account>[] {
   const t = useMessages<typeof en>();
+  const shared = useConsole();
   const format = useFormat();
   const mayUnlink = useMay('all');
   return [
@@ -73,41 +73,11 @@ function useColumns(onUnlink: (account: Account) => void): readonly Column<Accou
                 aria-label={t('unlinkOne', { label: account.label })}
                 onClick={() => onUnlink(account)}
               >
-                {t('unlink')}
+                {shared('unlink')}
               </Button>
             ),
           },
         ]
       : []),
   ];
-}
-
-function Unlink({
-  account: { id, label },
-  email,
-  onClose,
-}: {
-  readonly account: Account;
-  readonly email: string;
-  readonly onClose: () => void;
-}) {
-  const t = useMessages<typeof en>();
-  return (
-    <ConfirmAction
-      title={t('unlinkTitle', { label })}
-      action={t('unlink')}
-      run={() =>
-        call(
-          adminApi.POST('/v1/admin/accounts/{account_id}/unlink', { params: { path: { account_id: id } } }),
-        )
-      }
-      onDone={() => {
-        onClose();
-        showToast(t('unlinkedNow', { label }));
-      }}
-      onClose={onClose}
-    >
-      <p>{t('unlinkText', { email })}</p>
-    </ConfirmAction>
-  );
 }

@@ -66,12 +66,7 @@ const messages = {
   balance: 'Balance',
   freeRequests: 'Free requests',
   actions: 'Actions',
-  unlink: 'Unlink',
   unlinkOne: 'Unlink the account {label}',
-  unlinkTitle: 'Unlink the account “{label}”',
-  unlinkText:
-    '{email} no longer sees it on the customer pages, and is told so by mail. Its key keeps working, and its balance stays.',
-  unlinkedNow: 'The account “{label}” is unlinked',
 
   sessions: 'Open sessions',
   noSessions: 'Not signed in anywhere.',

@@ -84,12 +84,7 @@ const messages: TranslationOf<typeof en> = {
   balance: 'Баланс',
   freeRequests: 'Бесплатных запросов',
   actions: 'Действия',
-  unlink: 'Отвязать',
   unlinkOne: 'Отвязать аккаунт {label}',
-  unlinkTitle: 'Отвязать аккаунт «{label}»',
-  unlinkText:
-    '{email} больше не увидит его на страницах для клиентов и получит об этом письмо. Ключ продолжит работать, баланс сохранится.',
-  unlinkedNow: 'Аккаунт «{label}» отвязан',
 
   sessions: 'Открытые сеансы',
   noSessions: 'Открытых сеансов нет.',

@@ -46,6 +46,10 @@ export function BatchActions({
   );
 }
 
+/** With whose it is. */
+const titleOf = (title: string, { account_name: name }: AdminBatch): string =>
+  name === null ? title : `${title}: ${name}`;
+
 const cancel = ({ id, account }: AdminBatch, signal?: AbortSignal) =>
   call(
     adminApi.POST('/v1/admin/batches/{batch_id}/cancel', {
@@ -58,7 +62,7 @@ function CancelBatch({ batch, onClose }: ActionProps) {
   const t = useMessages<typeof en>();
   return (
     <ConfirmAction
-      title={t('cancelBatchTitle')}
+      title={titleOf(t('cancelBatchTitle'), batch)}
       action={t('cancelBatchAction')}
       preview={(signal) => readEffects(cancel(batch, signal))}
       describe={(effects) => <CancelEffects effects={effects} />}
@@ -94,7 +98,7 @@ function RetryBatch({ batch, onClose, onOpen }: ActionProps & { readonly onOpen:
   const { id, account, lines_failed: failed, lines_succeeded: succeeded, cost } = batch;
   return (
     <ConfirmAction
-      title={t('retryBatchTitle')}
+      title={titleOf(t('retryBatchTitle'), batch)}
       action={t('retryBatchAction')}
       kind="primary"
       run={() =>

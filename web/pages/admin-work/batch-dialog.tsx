@@ -33,11 +33,20 @@ export function BatchDialog({
   return (
     <Dialog title={t('batch')} isOpen onClose={onClose} size="large">
       <QueryView query={useBatch(id)} loading={<Skeleton lines={8} height="2rem" />}>
-        {(batch) => <BatchDetails batch={batch} onOpen={onOpen} />}
+        {(batch) => <BatchDetails key={batch.id} batch={batch} onOpen={onOpen} />}
       </QueryView>
     </Dialog>
   );
 }
+
+/** Why a batch may have been stopped. */
+const stopReasons = [
+  'insufficient_balance',
+  'budget_exceeded',
+  'key_expired',
+  'batch_cancelled',
+  'batch_expired',
+] as const;
 
 function BatchDetails({
   batch,
@@ -56,6 +65,7 @@ function BatchDetails({
     if (hasEnded && !hadEnded)
       consoleQueries.invalidateQueries({ queryKey: ['batches'] }).catch(() => undefined);
   }, [hasEnded, hadEnded]);
+  const known = stopReasons.find((one) => one === reason);
   return (
     <div class="admin-work-details">
       <p class="admin-work-id">
@@ -72,6 +82,7 @@ function BatchDetails({
       {reason !== null && (
         <Notice tone="warning" title={t('stoppedBecause')}>
           <p>
+            {known === undefined ? null : <>{t(`stopped_${known}`)} </>}
             <code>{reason}</code>
           </p>
         </Notice>

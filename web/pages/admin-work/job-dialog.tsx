@@ -28,7 +28,7 @@ export function JobDialog({ id, onClose }: { readonly id: string; readonly onClo
   return (
     <Dialog title={t('job')} isOpen onClose={onClose} size="large">
       <QueryView query={useJob(id)} loading={<Skeleton lines={8} height="2rem" />}>
-        {(job) => <JobDetails job={job} />}
+        {(job) => <JobDetails key={job.id} job={job} />}
       </QueryView>
     </Dialog>
   );
@@ -103,7 +103,7 @@ function CancelJob({ job }: { readonly job: AdminJob }) {
       </Button>
       {isOpen && (
         <ConfirmAction
-          title={t('cancelJobTitle')}
+          title={job.account_name === null ? t('cancelJobTitle') : `${t('cancelJobTitle')}: ${job.account_name}`}
           action={t('cancelJobAction')}
           preview={(signal) => readEffects(cancel(job, signal))}
           describe={(effects) => <CancelEffects effects={effects} />}

@@ -1,3 +1,4 @@
+import { Link } from 'wouter-preact';
 import { useMay } from '../../admin/session.ts';
 import { ModelLink } from '../../admin/links.tsx';
 import { useFormat } from '../../lib/format.ts';
@@ -62,16 +63,18 @@ function QueueCard({
         </p>
         {queue.workers === 0 && <p class="soft small">{t('noWorkerText')}</p>}
       </div>
-      <QueueFacts queue={queue} demand={demand} />
+      <QueueFacts name={name} queue={queue} demand={demand} />
       {demand !== undefined && <QueueModels name={name} demand={demand} />}
     </section>
   );
 }
 
 function QueueFacts({
+  name: queueName,
   queue,
   demand,
 }: {
+  readonly name: QueueName;
   readonly queue: AdminQueue;
   readonly demand: QueueDemand | undefined;
 }) {
@@ -96,7 +99,15 @@ function QueueFacts({
         ([name, count, isShown]) =>
           isShown && (
             <Fact key={name} name={t(name)}>
-              <span class="admin-work-figure">{format.number(count)}</span>
+              <span class="admin-work-figure">
+                {name === 'failedJobs' && count > 0 ? (
+                  <Link href={`/admin/work?failed=${queueName}`} aria-label={t('openFailed', { count })}>
+                    {format.number(count)}
+                  </Link>
+                ) : (
+                  format.number(count)
+                )}
+              </span>
             </Fact>
           ),
       )}

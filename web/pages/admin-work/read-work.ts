@@ -1,5 +1,6 @@
-import { keepPreviousData, useQuery } from '@tanstack/preact-query';
+import { useQuery } from '@tanstack/preact-query';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
+import { useCursorList } from '../../admin/cursor-list.tsx';
 import type { CountedBatch } from '../jobs/shared/work.ts';
 import { hasBatchEnded, hasJobEnded } from '../jobs/shared/work.ts';
 
@@ -28,13 +29,20 @@ export const useDemand = () =>
     queryFn: ({ signal }) => call(adminApi.GET('/v1/admin/demand', { signal })),
   });
 
+export const useFailedJobs = (queue: QueueName) =>
+  useCursorList(['queues', 'failed', queue], (after, signal) => {
+    const query = { limit: 50, ...(after === null ? {} : { after }) };
+    return call(
+      adminApi.GET('/v1/admin/queues/{queue}/failed', { params: { path: { queue }, query }, signal }),
+    );
+  });
+
 export const useJob = (id: string) =>
   useQuery({
     queryKey: ['job', id],
     queryFn: ({ signal }) =>
       call(adminApi.GET('/v1/admin/jobs/{job_id}', { params: { path: { job_id: id } }, signal })),
     refetchInterval: ({ state: { data } }) => (data !== undefined && !hasJobEnded(data) ? followMs : false),
-    placeholderData: keepPreviousData,
   });
 
 export const useBatch = (id: string) =>

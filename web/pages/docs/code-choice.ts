@@ -29,6 +29,10 @@ export function chooseCode(root: HTMLElement, language: string, clicked: Element
 
 function markChosen(root: HTMLElement): void {
   const chosen = listRadios(root).find(({ checked }) => checked)?.value;
-  for (const button of root.querySelectorAll<HTMLElement>('[data-code]'))
-    button.setAttribute('aria-pressed', String(button.dataset['code'] === chosen));
+  for (const figure of root.querySelectorAll('.samples')) {
+    const buttons = [...figure.querySelectorAll<HTMLElement>('[data-code]')];
+    // Samples that lack the chosen language show their first one.
+    const shown = buttons.find((button) => button.dataset['code'] === chosen) ?? buttons[0];
+    for (const button of buttons) button.setAttribute('aria-pressed', String(button === shown));
+  }
 }

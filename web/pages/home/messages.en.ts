@@ -24,6 +24,7 @@ const messages = {
   allModels: { one: 'The only model', other: 'All {count} models' },
   checking: 'Checking the service',
   health_ok: 'Everything works',
+  modelsFail: { one: '{count} model fails, the rest works', other: '{count} models fail, the rest works' },
   health_degraded: 'Part of the service is unavailable',
   health_down: 'Requests are not accepted right now',
   served24: {

@@ -30,6 +30,12 @@ const messages: TranslationOf<typeof en> = {
   },
   checking: 'Проверяем сервис',
   health_ok: 'Всё работает',
+  modelsFail: {
+    one: 'Не работает {count} модель, остальное работает',
+    few: 'Не работают {count} модели, остальное работает',
+    many: 'Не работают {count} моделей, остальное работает',
+    other: 'Не работают {count} модели, остальное работает',
+  },
   health_degraded: 'Часть сервиса недоступна',
   health_down: 'Запросы сейчас не принимаются',
   served24: {

@@ -7,6 +7,7 @@ import { api, call } from '../../lib/api.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { readAmount } from '../../lib/read-amount.ts';
 import { queryClient } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { Stat } from '../../ui/card.tsx';
@@ -168,11 +169,11 @@ function Offer({ estimate, onClose }: { readonly estimate: Estimate; readonly on
   );
 }
 
-/** An amount that people typed, with a point or a comma; null without one, and NaN for anything else. */
-function readAmount(text: string): number | null {
-  const clean = text.replaceAll(/\s/g, '').replace(',', '.');
-  if (clean === '') return null;
-  return /^\d{1,9}(\.\d{1,9})?$/.test(clean) && Number(clean) > 0 ? Number(clean) : Number.NaN;
+/** An amount that people typed; null without one, and NaN for anything else. */
+function readLimit(text: string): number | null {
+  if (text.trim() === '') return null;
+  const amount = Number(readAmount(text) ?? Number.NaN);
+  return amount > 0 ? amount : Number.NaN;
 }
 
 type FileUse = Pick<Estimate, 'file_id' | 'endpoint'>;
@@ -226,7 +227,7 @@ function Start({ estimate, onClose }: { readonly estimate: Estimate; readonly on
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const maxCost = readAmount(limit);
+    const maxCost = readLimit(limit);
     setIsWrong(Number.isNaN(maxCost));
     if (!Number.isNaN(maxCost) && !start.isPending) start.mutate(maxCost);
   };

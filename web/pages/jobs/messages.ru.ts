@@ -4,7 +4,7 @@ import texts from './shared/texts.ru.ts';
 
 const messages: TranslationOf<typeof en> = {
   ...texts,
-  intro: 'То, что выполняется без вашего участия, и результаты.',
+  intro: 'Фоновые запросы и пакеты: ход выполнения и результаты.',
   jobs: 'Задания',
   batches: 'Пакеты',
   status: 'Состояние',

@@ -94,7 +94,7 @@ const messages: TranslationOf<typeof en> = {
   shareLink: 'Ссылка на этот расчёт',
   copyLink: 'Скопировать ссылку на расчёт',
   kind: 'Модели',
-  kind_text: 'Все, что пишут текст',
+  kind_text: 'Все текстовые',
   kind_embedding: 'Эмбеддинги',
   notByTokens: 'Модели с оплатой за изображения, секунды или символы здесь не показаны.',
   nothingToCompare: 'Сравнивать нечего',

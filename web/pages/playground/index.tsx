@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { NoAccount } from '../../frame/no-account.tsx';
 import { useAccounts, type ApiAccount } from '../../lib/accounts.ts';
 import { useAddressFilters } from '../../lib/address-filters.ts';
@@ -6,6 +6,8 @@ import { mayUse } from '../../lib/allowed-models.ts';
 import { lazy } from '../../lib/lazy.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { useModels, type Model } from '../../lib/models.ts';
+import { useStore } from '../../lib/store.ts';
+import { openTabStore } from '../../lib/tab-store.ts';
 import { useSession } from '../../lib/session.ts';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -85,18 +87,27 @@ function Modes({
   const named = models.find((model) => model.id === id);
   const wanted = modes.find((mode) => mode === filters.get('mode'));
   const mode = named === undefined ? (wanted ?? 'chat') : modeOf(named);
-  // Those of other modes, to come back to.
-  const chosen = useRef<Partial<Record<Mode, string>>>({});
-  if (named !== undefined) chosen.current[mode] = named.id;
+  // Those that were chosen before in each mode, to come back to: what stays of a conversation goes on with its model.
+  const chosen = openTabStore<Partial<Record<Mode, string>>>({
+    name: 'playground-models',
+    owner,
+    initial: {},
+    shrink: (all) => all,
+  });
+  const before = useStore(chosen);
+  useEffect(() => {
+    if (named !== undefined) chosen.set({ ...chosen.get(), [mode]: named.id });
+  }, [named?.id, mode]);
   const changeMode = (next: Mode): void => {
-    const model = chosen.current[next] ?? null;
+    const model = before[next] ?? null;
     changeFilters({ mode: model !== null || next === 'chat' ? null : next, model });
   };
   const show = (shown: Mode) => {
     const usable = models.filter(
       (model) => model.active && modeOf(model) === shown && mayUse(account, model.id),
     );
-    const model = usable.find((other) => other.id === id) ?? usable[0];
+    const find = (wantedId: string | undefined | null) => usable.find((other) => other.id === wantedId);
+    const model = find(id) ?? find(before[shown]) ?? usable[0];
     if (model === undefined) return <EmptyState title={t('noModels')}>{t('noModelsText')}</EmptyState>;
     const View = views[shown];
     return (

@@ -32,7 +32,7 @@ const messages: TranslationOf<typeof en> = {
   top_p: 'Top P',
   max_tokens: 'Макс. токенов',
   frequency_penalty: 'Штраф за частоту',
-  presence_penalty: 'Штраф за повтор',
+  presence_penalty: 'Штраф за присутствие',
   messages: 'Сообщения',
   answered: 'Ответ получен.',
   cannotUse: 'Не удалось прочитать изображение. Скачайте его и добавьте файлом.',

@@ -20,7 +20,8 @@ const messages: TranslationOf<typeof en> = {
   allOutcomes: 'Любой',
   outcome_success: 'Успешно',
   outcome_error: 'Ошибка',
-  cancelledText: 'Вы остановили запрос, или связь прервалась. Оплачивается то, что модель успела написать.',
+  cancelledText:
+    'Вы остановили запрос, или связь прервалась. Оплачиваются входные токены и то, что модель успела написать.',
   period: 'Период',
   period_all: 'За 72 часа',
   period_hour: 'За час',

@@ -1,5 +1,6 @@
 import { useMessages } from '../../lib/language.tsx';
 import { Icon } from '../../ui/icon.tsx';
+import { useFailingCount } from '../../lib/models.ts';
 import type en from './messages.en.ts';
 import type { Health } from '../../lib/system.ts';
 
@@ -16,10 +17,16 @@ const checkNames = [
 /** The state of the service in a sentence. Announced when it changes. */
 export function Headline({ health }: { readonly health: Health | null }) {
   const t = useMessages<typeof en>();
+  const failing = useFailingCount() ?? 0;
+  const areOnlyModels = health?.status === 'ok' && failing > 0;
   return (
-    <p class={`status-headline ${health?.status ?? ''}`} role="status">
+    <p class={`status-headline ${areOnlyModels ? 'degraded' : (health?.status ?? '')}`} role="status">
       <span class="status-dot" aria-hidden="true" />
-      {health === null ? t('checking') : t(`health_${health.status}`)}
+      {health === null
+        ? t('checking')
+        : areOnlyModels
+          ? t('modelsFail', { count: failing })
+          : t(`health_${health.status}`)}
     </p>
   );
 }

@@ -6,6 +6,7 @@ const messages = {
   updated: 'As of {time}. Refreshes itself each minute.',
   checking: 'Checking the service',
   health_ok: 'Everything works',
+  modelsFail: { one: '{count} model fails, the rest works', other: '{count} models fail, the rest works' },
   health_degraded: 'Part of the service is unavailable, the rest works',
   health_down: 'Requests are not accepted right now',
   state_ok: '— OK',

@@ -81,7 +81,7 @@ export const textsRu: MailTexts = {
   validity: (minutes) =>
     `Код одноразовый и действует ${minutes} ${minuteForms[plural.select(minutes)] ?? 'минут'}.`,
   uncertain: 'Мы не смогли подтвердить, что действие завершилось. Проверьте свои аккаунты.',
-  neverShare: 'Никому не сообщайте этот код. Мы никогда его не спрашиваем.',
+  neverShare: 'Никому не сообщайте этот код. Наши сотрудники никогда его не спрашивают.',
   when: 'Когда',
   address: 'IP-адрес',
   requestedFrom: 'Запрошено с адреса',

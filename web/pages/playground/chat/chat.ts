@@ -1,3 +1,4 @@
+import { ApiError } from '../../../lib/api-error.ts';
 import { refreshAccounts } from '../../../lib/accounts.ts';
 import type { Model } from '../../../lib/models.ts';
 import { readSelectedAccount } from '../../../lib/selected-account.ts';
@@ -13,6 +14,9 @@ import { streamChat, type ChatListener } from './stream-chat.ts';
 /** How often a running answer is shown anew (ms). Long texts take longer to show, and are shown less often. */
 const showMs = 60;
 const charsPerMs = 60;
+
+const leaveMs = 300;
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A conversation. It goes on while other pages are shown. */
 export class Chat {
@@ -111,12 +115,15 @@ export class Chat {
     };
     streamChat(body, controller.signal, progress).then(
       () => end({ status: 'done' }),
-      (error: unknown) =>
+      async (error: unknown) => {
+        // A page that is being left loses its connections first, and is gone before this has passed.
+        if (error instanceof ApiError && error.code === 'network') await wait(leaveMs);
         end(
           controller.signal.aborted
             ? { status: 'stopped' }
             : { status: 'failed', failure: readFailure(error) },
-        ),
+        );
+      },
     );
   }
 

@@ -1,13 +1,14 @@
-import type { QueueName } from '../../shared/work/queue/job-kinds.ts';
-import { LuaScript } from '../../shared/platform/redis/lua-script.ts';
-import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
+import type { QueueName } from '../work/queue/job-kinds.ts';
+import { LuaScript } from '../platform/redis/lua-script.ts';
+import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
+import { redisKeys, shardOf } from '../platform/redis/redis-keys.ts';
 
 const script = new LuaScript(new URL('./retry-job.lua', import.meta.url), [
   'prefix',
   'accountId',
   'id',
   'newId',
+  'isDryRun',
 ]);
 
 export type RetryOutcome =
@@ -40,13 +41,23 @@ export async function markRetried(
   await callRedis(() => redis.zrem(key, `${job.accountId} ${job.id}`));
 }
 
-/** Reserves the amount that a failed job had reserved, for a new request that repeats the job's work. */
+/**
+ * Reserves the amount that a failed job had reserved, for a new request that repeats the job's work.
+ * @param isDryRun whether to reply only what would become of it
+ */
 export async function reserveRetry(
   redis: RedisClient,
   job: { readonly accountId: string; readonly id: string },
   newId: string,
+  isDryRun = false,
 ): Promise<RetryOutcome> {
   const { accountId, id } = job;
-  const values = { prefix: redisKeys.jobsOf(shardOf(accountId)), accountId, id, newId };
+  const values = {
+    prefix: redisKeys.jobsOf(shardOf(accountId)),
+    accountId,
+    id,
+    newId,
+    isDryRun: isDryRun ? 1 : 0,
+  };
   return (await callRedis(() => script.run(redis, values))) as RetryOutcome;
 }

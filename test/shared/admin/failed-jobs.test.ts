@@ -1,9 +1,11 @@
 import test from 'ava';
-import type { AdminContext } from '../../../scripts/admin/command.ts';
-import { readFailedJobs } from '../../../scripts/admin/failed-jobs.ts';
-import { retryFailedJobs } from '../../../scripts/admin/queue-retry.ts';
+import type { AdminDeps } from '../../../shared/admin/admin-deps.ts';
+import { readFailedJobs } from '../../../shared/admin/failed-jobs.ts';
+import { readPlace, type ListPlace } from '../../../shared/admin/list-place.ts';
+import { dryRunRetryFailedJobs, retryFailedJobs } from '../../../shared/admin/retry-failed-jobs.ts';
 import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import { flushAll } from '../../support/all-of-redis.ts';
+import { createTrail } from '../../support/collecting-trail.ts';
 import { useRedis } from '../../support/use-redis.ts';
 
 const redis = useRedis(test);
@@ -41,7 +43,9 @@ test.serial(
     const ids = await failJobs(3_000, (i) => (i < 2_500 ? 1_000 : i));
     const read: string[] = [];
     let lastMs = Infinity;
-    for await (const { id, transitions } of readFailedJobs(redis(), 'chat')) {
+    for await (const {
+      job: { id, transitions },
+    } of readFailedJobs(redis(), 'chat')) {
       const atMs = transitions[0]!.atMs;
       t.true(atMs <= lastMs);
       lastMs = atMs;
@@ -57,26 +61,45 @@ test.serial(
 test.serial('failed jobs are read one page at a time, not all at once', async (t) => {
   await failJobs(4_000, (i) => i);
   const reading = readFailedJobs(redis(), 'chat');
-  t.is((await reading.next()).value?.id, 'job-3999');
+  t.is((await reading.next()).value?.job.id, 'job-3999');
   await flushAll(redis());
   let buffered = 0;
-  for await (const job of reading) buffered += job.id === '' ? 0 : 1;
+  for await (const { job } of reading) buffered += job.id === '' ? 0 : 1;
   t.is(buffered, 99);
 });
 
 test.serial('a retry reports its progress, and the number of rejected jobs by reason', async (t) => {
   await failJobs(250, (i) => i);
   const progress: number[] = [];
-  const context = { redis: redis() } as unknown as AdminContext;
-  t.deepEqual(await retryFailedJobs(context, 'chat', (jobs) => progress.push(jobs)), {
-    retried: 0,
-    refused: [
-      {
-        why: 'its request is not stored, because it was large, or because very many jobs of its account failed',
-        jobs: 250,
-        example: { id: 'job-0249', account: 'account-9' },
-      },
-    ],
-  });
+  const deps = { redis: redis() } as unknown as AdminDeps;
+  const refused = [
+    {
+      why: 'its request is not stored, because it was large, or because very many jobs of its account failed',
+      jobs: 250,
+      example: { id: 'job-0249', account: 'account-9' },
+    },
+  ];
+  const { trail, written } = createTrail();
+  const onProgress = (jobs: number): unknown => progress.push(jobs);
+  t.like(await retryFailedJobs(deps, trail, 'chat', { onProgress }), { retried: 0, refused, hasMore: false });
   t.deepEqual([progress.length, progress.at(-1)], [250, 250]);
+  t.like(written, [{ action: 'queue.retry' }, { outcome: 'done', after: { retried: 0 } }]);
+  const { effects } = await dryRunRetryFailedJobs(deps, 'chat', {});
+  t.deepEqual(effects, { failed: 250, jobs: 0, accounts: 0, refused });
+  t.is(written.length, 2, 'a dry run is not recorded');
+});
+
+test.serial('failed jobs are retried page by page, each once', async (t) => {
+  await failJobs(25, (i) => i);
+  const deps = { redis: redis() } as unknown as AdminDeps;
+  const { trail } = createTrail();
+  const sizes: number[] = [];
+  let after: ListPlace | null = null;
+  for (let hasMore = true; hasMore;) {
+    const page = await retryFailedJobs(deps, trail, 'chat', { limit: 10, after });
+    sizes.push(page.refused[0]!.jobs);
+    ({ hasMore } = page);
+    after = readPlace(page.lastId!);
+  }
+  t.deepEqual(sizes, [10, 10, 5]);
 });

@@ -4,16 +4,19 @@
 --
 -- What the account may do now counts, not what it could do when the job was admitted.
 --
+-- A dry run replies the same and writes nothing.
+--
 -- Replies 'ok' or why the job is not retried (see `RetryOutcome`).
 
 local prefix = KEYS[1] -- of the keys of the account's shard
 local accountId = ARGV[1] -- of the account
 local id = ARGV[2] -- of the failed job
 local newId = ARGV[3] -- of the new request
+local isDryRun = ARGV[4] == '1' -- whether nothing is written
 
--- include '../../shared/platform/redis/clock.lua'
--- include '../../shared/money/allowed-models.lua'
--- include '../../shared/money/budgets.lua'
+-- include '../platform/redis/clock.lua'
+-- include '../money/allowed-models.lua'
+-- include '../money/budgets.lua'
 
 local account = prefix .. 'account:' .. accountId
 local reservations = prefix .. 'reservations'
@@ -43,13 +46,13 @@ if claimHash ~= '' and redis.call('EXISTS', prefix .. 'claim:' .. accountId .. '
 end
 if isFree == '1' then
   if tonumber(free) <= tonumber(freeHeld) then return 'insufficient' end
+  if isDryRun then return 'ok' end
   redis.call('HINCRBY', account, 'fres', 1)
 else
   if tonumber(balance) - tonumber(reserved) < tonumber(cost) then return 'insufficient' end
-  if budgets then
-    if budgets.findLeft() < tonumber(cost) then return 'over_budget' end
-    budgets.change(dayOf(nowMs), tonumber(cost), 0)
-  end
+  if budgets and budgets.findLeft() < tonumber(cost) then return 'over_budget' end
+  if isDryRun then return 'ok' end
+  if budgets then budgets.change(dayOf(nowMs), tonumber(cost), 0) end
   redis.call('HINCRBY', account, 'res', cost)
 end
 local reservation = string.format('%s %s %s %.0f <%s', accountId, cost, isFree, nowMs, maxCharge)

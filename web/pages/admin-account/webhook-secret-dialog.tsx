@@ -1,0 +1,109 @@
+import { useMutation } from '@tanstack/preact-query';
+import { useState } from 'preact/hooks';
+import { adminApi, call, consoleQueries } from '../../admin/api.ts';
+import { ConfirmAction } from '../../admin/confirm-action.tsx';
+import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { Button } from '../../ui/button.tsx';
+import { CopyButton } from '../../ui/copy.tsx';
+import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { ErrorText } from '../../ui/states.tsx';
+import { showToast } from '../../ui/toast.tsx';
+import { nameOf, type Account } from './account.ts';
+import type en from './messages.en.ts';
+
+const mask = `whsec_${'•'.repeat(16)}`;
+
+/** Shows the secret that signs the webhooks of an account, once asked for, and replaces it. It is kept nowhere else. */
+export function WebhookSecretDialog({
+  account,
+  onClose,
+}: {
+  readonly account: Account;
+  readonly onClose: () => void;
+}) {
+  const t = useMessages<typeof en>();
+  const [secret, setSecret] = useState<string | null>(null);
+  const [isReplacing, setIsReplacing] = useState(false);
+  const params = { path: { account_id: account.id } };
+  const show = useMutation({
+    gcTime: 0,
+    mutationFn: () => call(adminApi.GET('/v1/admin/accounts/{account_id}/webhook-secret', { params })),
+    onSuccess: async (shown) => {
+      setSecret(shown.secret);
+      // That it was shown is among the changes.
+      await consoleQueries.invalidateQueries({ queryKey: ['account-changes', account.id] });
+    },
+  });
+  return (
+    <Dialog title={t('webhookTitle', { name: nameOf(account) })} isOpen onClose={onClose}>
+      <p>{t('webhookText')}</p>
+      <p class="shown-key">
+        <code>{secret ?? mask}</code>
+        {secret === null ? (
+          <Button size="small" busy={show.isPending} onClick={() => show.mutate()}>
+            {t('webhookShow')}
+          </Button>
+        ) : (
+          <CopyButton text={secret} label={t('webhookCopy')} hasText />
+        )}
+      </p>
+      <ErrorText error={show.error} />
+      <p class="soft small">{t('webhookRecorded')}</p>
+      <DialogActions>
+        <Button onClick={() => setIsReplacing(true)}>{t('webhookReplace')}</Button>
+      </DialogActions>
+      {isReplacing && (
+        <ReplaceSecret
+          account={account}
+          onReplaced={(replaced) => {
+            setSecret(replaced);
+            setIsReplacing(false);
+          }}
+          onClose={() => setIsReplacing(false)}
+        />
+      )}
+    </Dialog>
+  );
+}
+
+const rotate = (id: string, signal?: AbortSignal) =>
+  call(
+    adminApi.POST('/v1/admin/accounts/{account_id}/webhook-secret/rotate', {
+      params: { path: { account_id: id }, query: { dry_run: signal !== undefined } },
+      ...(signal === undefined ? {} : { signal }),
+    }),
+  );
+
+function ReplaceSecret({
+  account,
+  onReplaced,
+  onClose,
+}: {
+  readonly account: Account;
+  readonly onReplaced: (secret: string) => void;
+  readonly onClose: () => void;
+}) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  return (
+    <ConfirmAction
+      title={`${t('webhookReplaceTitle')}: ${nameOf(account)}`}
+      action={t('webhookReplaceAction')}
+      preview={(signal) => readEffects(rotate(account.id, signal))}
+      describe={({ previous_until: until }) => (
+        <>
+          <p>{t('webhookBothSign')}</p>
+          {until !== null && <p>{t('webhookEndsFirst', { time: format.dateTime(until) })}</p>}
+        </>
+      )}
+      run={() => readDone(rotate(account.id))}
+      onDone={({ secret }) => {
+        showToast(t('webhookReplaced'));
+        onReplaced(secret);
+      }}
+      onClose={onClose}
+    />
+  );
+}
