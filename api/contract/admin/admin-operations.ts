@@ -34,17 +34,14 @@ import {
   updateModel,
 } from './routes.ts';
 import { banUser, getUser, listUsers, revokeUserSessions, unbanUser } from './users.ts';
+import { cancelAdminBatch, getAdminBatch, listAdminBatches, retryAdminBatch } from './batches.ts';
 import {
-  cancelAdminBatch,
   cancelAdminJob,
   drainQueue,
-  getAdminBatch,
   getAdminJob,
-  listAdminBatches,
   listAdminJobs,
   listFailedJobsOfQueue,
   listQueues,
-  retryAdminBatch,
   retryQueue,
 } from './work.ts';
 
