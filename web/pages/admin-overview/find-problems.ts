@@ -1,3 +1,4 @@
+import { groupBy } from '../../lib/group-by.ts';
 import type { Overview, Part } from './use-overview.ts';
 
 type Condition = Overview['conditions'][number];
@@ -9,7 +10,11 @@ type ModelTraffic = NonNullable<Overview['traffic']>['hour']['most_failed'][numb
 export type Problem =
   | { readonly kind: 'condition'; readonly condition: Condition }
   | { readonly kind: 'unread'; readonly parts: readonly Part[] }
-  | { readonly kind: 'refusing'; readonly refusing: RefusingModel }
+  | {
+      readonly kind: 'refusing';
+      readonly models: readonly string[];
+      readonly causes: RefusingModel['causes'];
+    }
   | { readonly kind: 'ledger'; readonly lagSeconds: number }
   | { readonly kind: 'failures'; readonly failed: number; readonly requests: number; readonly since: string }
   | { readonly kind: 'model'; readonly traffic: ModelTraffic; readonly since: string }
@@ -52,7 +57,7 @@ export function findProblems(overview: Overview): Problem[] {
   const hasLedgerCondition = conditions.some((condition) => isAbout(condition, 'ledger', null));
   return [
     ...conditions.map((condition): Problem => ({ kind: 'condition', condition })),
-    ...findRefusing(overview).map((refusing): Problem => ({ kind: 'refusing', refusing })),
+    ...groupRefusing(findRefusing(overview)),
     ...(unavailable.length > 0 ? [{ kind: 'unread' as const, parts: unavailable }] : []),
     ...(ledger?.is_behind === true && !hasLedgerCondition
       ? [{ kind: 'ledger' as const, lagSeconds: ledger.lag_seconds }]
@@ -77,6 +82,14 @@ export function findProblems(overview: Overview): Problem[] {
 /** A condition that names a model says more. */
 const findRefusing = ({ refusing_models: models, conditions }: Overview): RefusingModel[] =>
   (models ?? []).filter(({ model }) => !conditions.some((condition) => isAbout(condition, 'model', model)));
+
+/** Several models may have the same causes, such as an upstream that was drained. */
+const groupRefusing = (refusing: readonly RefusingModel[]): Problem[] =>
+  [...groupBy(refusing, ({ causes }) => JSON.stringify(causes)).values()].map((group) => ({
+    kind: 'refusing',
+    models: group.map(({ model }) => model),
+    causes: group[0]!.causes,
+  }));
 
 const pickFailures = ({ failed, requests }: { failed: number; requests: number }) => ({ failed, requests });
 

@@ -50,7 +50,7 @@ const messages = {
     one: '{share} of {count} request of the last hour failed.',
     other: '{share} of {count} requests of the last hour failed.',
   },
-  modelRefuses: '{model} serves nobody.',
+  modelsRefuse: { one: '{models} serves nobody.', other: '{models} serve nobody.' },
   refuses_disabled: 'An operator has disabled it.',
   refuses_drained: 'An operator has taken {upstream} out of service.',
   refuses_refused: '{upstream} refuses all keys: {reason}.',

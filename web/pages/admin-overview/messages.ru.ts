@@ -59,7 +59,12 @@ const messages: TranslationOf<typeof en> = {
     many: 'Сбоев за последний час: {share} из {count} запросов.',
     other: 'Сбоев за последний час: {share} из {count} запроса.',
   },
-  modelRefuses: 'Модель {model} никого не обслуживает.',
+  modelsRefuse: {
+    one: 'Все запросы получают отказ: {models}.',
+    few: 'Все запросы получают отказ: {models}.',
+    many: 'Все запросы получают отказ: {models}.',
+    other: 'Все запросы получают отказ: {models}.',
+  },
   refuses_disabled: 'Её отключил оператор.',
   refuses_drained: 'Поставщик {upstream} выведен из работы оператором.',
   refuses_refused: 'Поставщик {upstream} не принимает ни одного ключа: {reason}.',

@@ -58,7 +58,7 @@ function keyOf(problem: Problem): string {
     case 'condition':
       return `${problem.condition.name} ${problem.condition.since} ${problem.condition.title}`;
     case 'refusing':
-      return `refusing ${problem.refusing.model}`;
+      return `refusing ${problem.models.join(' ')}`;
     case 'model':
       return `model ${problem.traffic.model}`;
     case 'breaker':
@@ -78,7 +78,7 @@ function ProblemText({ problem }: { readonly problem: Problem }) {
     case 'condition':
       return <ConditionText condition={problem.condition} />;
     case 'refusing':
-      return <RefusingText refusing={problem.refusing} />;
+      return <RefusingText models={problem.models} causes={problem.causes} />;
     case 'unread':
       return <p>{t('unreadParts', { parts: problem.parts.map((part) => t(`part_${part}`)).join(', ') })}</p>;
     case 'ledger':

@@ -11,18 +11,23 @@ import { modelHref, upstreamHref } from './hrefs.ts';
 import type en from './messages.en.ts';
 import type { Overview } from './use-overview.ts';
 
-type Refusing = NonNullable<Overview['refusing_models']>[number];
-type Cause = Refusing['causes'][number];
+type Cause = NonNullable<Overview['refusing_models']>[number]['causes'][number];
 
-/** That a model serves nobody, why, and which operator made it so. */
-export function RefusingText({ refusing: { model, causes } }: { readonly refusing: Refusing }) {
+/** That models serve nobody, why, and which operator made it so. */
+export function RefusingText({
+  models,
+  causes,
+}: {
+  readonly models: readonly string[];
+  readonly causes: readonly Cause[];
+}) {
   const t = useMessages<typeof en>();
   const say = useOperatorReasons();
   const resource = causes.find((cause) => cause.resource !== null)?.resource ?? null;
   return (
     <>
       <p>
-        {t.nodes('modelRefuses', { model: enumerate([model], modelHref) })}{' '}
+        {t.nodes('modelsRefuse', { count: models.length, models: enumerate(models, modelHref) })}{' '}
         {causes.map((cause, i) => (
           <span key={`${cause.why} ${cause.upstream}`}>
             {i > 0 && ' '}
