@@ -12,7 +12,7 @@ local prefix = KEYS[1] -- of the keys of the account's shard
 local accountId = ARGV[1] -- of the account
 local id = ARGV[2] -- of the failed job
 local newId = ARGV[3] -- of the new request
-local isDryRun = ARGV[4] == '1' -- whether nothing is written
+local isDryRun = ARGV[4] -- 1 if nothing is written
 
 -- include '../platform/redis/clock.lua'
 -- include '../money/allowed-models.lua'
@@ -46,12 +46,12 @@ if claimHash ~= '' and redis.call('EXISTS', prefix .. 'claim:' .. accountId .. '
 end
 if isFree == '1' then
   if tonumber(free) <= tonumber(freeHeld) then return 'insufficient' end
-  if isDryRun then return 'ok' end
+  if isDryRun == '1' then return 'ok' end
   redis.call('HINCRBY', account, 'fres', 1)
 else
   if tonumber(balance) - tonumber(reserved) < tonumber(cost) then return 'insufficient' end
   if budgets and budgets.findLeft() < tonumber(cost) then return 'over_budget' end
-  if isDryRun then return 'ok' end
+  if isDryRun == '1' then return 'ok' end
   if budgets then budgets.change(dayOf(nowMs), tonumber(cost), 0) end
   redis.call('HINCRBY', account, 'res', cost)
 end

@@ -105,6 +105,7 @@ test('a log row has every field, and daily and account totals include it', async
     'billedMs',
     'cacheReadTokens',
     'cacheWriteTokens',
+    'callStartsMs',
     'calls',
     'characters',
     'completionTokens',
@@ -125,6 +126,7 @@ test('a log row has every field, and daily and account totals include it', async
     'settledAt',
     'shortfallNano',
     'success',
+    'upstream',
     'user',
     'userIp',
   ]);

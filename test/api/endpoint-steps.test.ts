@@ -4,6 +4,7 @@ import type { Endpoint, Step } from '../../api/endpoint.ts';
 import { authenticateAccount } from '../../api/account-area/steps/authenticate-account.ts';
 import { authenticateSession, forbidCaching } from '../../api/account-area/steps/authenticate-session.ts';
 import { authenticateAdmin, authenticateDemand } from '../../api/endpoints/admin/authenticate-admin.ts';
+import { refuseUnknownQuery } from '../../api/endpoints/admin/define-admin-endpoint.ts';
 import { authenticateMetrics } from '../../api/http/middleware/authenticate-metrics.ts';
 import { beginInTurns } from '../../api/http/middleware/begin-in-turns.ts';
 import { checkCsrf } from '../../api/account-area/steps/check-csrf.ts';
@@ -42,6 +43,7 @@ function requiredSteps(operation: Operation): Step[] {
     [isWeb && hasUnsafeMethod(operation), checkOrigin],
     [auth === 'metrics', operation.operationId === 'getDemand' ? authenticateDemand : authenticateMetrics],
     [auth === 'admin', authenticateAdmin, limitCalls],
+    [auth === 'admin' && hasUnsafeMethod(operation), refuseUnknownQuery],
     [auth === 'key', authenticateAccount],
     [operation.acceptsRefreshCookie === true, clearDeadCookies],
     [auth === 'web', authenticateSession],

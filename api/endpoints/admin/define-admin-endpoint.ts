@@ -40,7 +40,7 @@ export const defineAdminEndpoint = <const O extends Operation>(
  * Refuses a change with a parameter that it does not have. Elsewhere they are ignored, but here the parameter may be a
  * misspelled `dry_run`, or one of an operation that has none, and the change would be made.
  */
-function refuseUnknownQuery(_: Services, operation: Operation): ApiMiddleware {
+export function refuseUnknownQuery(_: Services, operation: Operation): ApiMiddleware {
   const { properties = {} } = (operation.query ?? {}) as { readonly properties?: object };
   const known = Object.keys(properties);
   return async (context, next) => {

@@ -286,6 +286,7 @@ async function measure(t: ExecutionContext, { account, address }: Caller, call: 
     settledAt: null,
     durationMs: null,
     billedMs: null,
+    callStartsMs: null,
     firstTokenMs: row.firstTokenMs === null,
     calls: row.calls?.length,
   };

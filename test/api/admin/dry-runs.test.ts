@@ -56,7 +56,7 @@ async function dryRun(method: string, path: string, body?: unknown): Promise<Res
   return found;
 }
 
-test('draining a queue and disabling a model say what waits, and of how many accounts', async (t) => {
+test.serial('draining a queue and disabling a model say what waits, and of how many accounts', async (t) => {
   const drained = await waitFor('the request to wait', async () => {
     const { effects } = await dryRun('POST', '/queues/chat/drain');
     return effects['requests'] === 1 && effects;
@@ -88,7 +88,7 @@ test('draining a queue and disabling a model say what waits, and of how many acc
   t.is((await readJob(stack, second, jobs[2]!)).status, 'queued');
 });
 
-test('a ban and a new key say what an account has in progress', async (t) => {
+test.serial('a ban and a new key say what an account has in progress', async (t) => {
   const { effects, is_exact: isExact } = await waitFor('the request to be admitted', async () => {
     const read = await dryRun('POST', `/accounts/${first.id}/ban`, { reason: 'test' });
     return read.effects['requests'] === 1 && read;
@@ -105,7 +105,7 @@ test('a ban and a new key say what an account has in progress', async (t) => {
   t.is((await call('POST', '/accounts/none/ban?dry_run=true', { reason: 'test' })).status, 404);
 });
 
-test('cancelling a job or a batch says whether it would change anything', async (t) => {
+test.serial('cancelling a job or a batch says whether it would change anything', async (t) => {
   t.like((await dryRun('POST', `/jobs/${jobs[2]}/cancel`)).effects, {
     status: 'queued',
     jobs: 1,
@@ -130,7 +130,7 @@ test('cancelling a job or a batch says whether it would change anything', async 
   t.is((await dryRun('POST', `/batches/${batch.id}/cancel`)).effects['batches'], 0);
 });
 
-test('users, tokens and codes say how many sessions end, and what codes are worth', async (t) => {
+test.serial('users, tokens and codes say how many sessions end, and what codes are worth', async (t) => {
   const { user } = await createWebUser(stack, 'dry-run@example.com');
   t.deepEqual((await dryRun('POST', `/users/${user._id}/ban`, { reason: 'test' })).effects, {
     sessions: 1,
@@ -171,7 +171,7 @@ test('users, tokens and codes say how many sessions end, and what codes are wort
   t.like(log.data[0], { action: 'code.revoke', outcome: 'done', before: worth, after: { codes: 2 } });
 });
 
-test.after('no dry run is in the audit log, and a token that only reads may make none', async (t) => {
+test.serial('no dry run is in the audit log, and a token that only reads may make none', async (t) => {
   const { body: log } = await call<ListedPage<Row>>('GET', '/audit?limit=100');
   const actions = new Set(log.data.map(({ action }) => action));
   for (const action of [

@@ -118,7 +118,8 @@ test('requests are found by the upstream that was called last, and spending is s
     `/spend?by=upstream,model&upstream=${request.upstream}&model=demo-echo`,
   );
   t.like(byModel.body.data, [{ upstream: request.upstream, model: 'demo-echo' }]);
-  t.is(byModel.body.data[0]!.requests, rows[0]!.requests);
+  // Other tests send requests meanwhile.
+  t.true(byModel.body.data[0]!.requests >= rows[0]!.requests);
   for (const query of [`account=${account.id}&by=upstream`, 'by=account&upstream=builtin'])
     t.is((await get(`/spend?${query}`)).status, 422, query);
 });

@@ -162,7 +162,7 @@ function Facts({ answer }: { readonly answer: Answer }) {
       {finishReason === 'length' && <span>{t('cutOff')}</span>}
       {usage !== null && <UsageLine usage={usage} />}
       {isCharged && (
-        <SiteLink href={`/requests?request=${encodeURIComponent(requestId)}`}>{t('details')}</SiteLink>
+        <SiteLink href={`/requests?request_id=${encodeURIComponent(requestId)}`}>{t('details')}</SiteLink>
       )}
     </span>
   );
