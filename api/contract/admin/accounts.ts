@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { maxQueuedJobsBound, maxWeight } from '../../../shared/accounts/job-settings.ts';
-import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { Nullable } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';

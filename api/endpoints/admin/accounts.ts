@@ -10,7 +10,6 @@ import {
   updateAccount as updateInStores,
 } from '../../../shared/admin/accounts.ts';
 import { dryRunBan, dryRunRotation } from '../../../shared/admin/dry-run-accounts.ts';
-import { listAddresses } from '../../../shared/admin/addresses.ts';
 import { creditAccount as creditInStores } from '../../../shared/admin/credits.ts';
 import { describeRefill, listRefills } from '../../../shared/admin/refills.ts';
 import { listAccounts as listAll, searchAccounts } from '../../../shared/admin/search-accounts.ts';
@@ -31,6 +30,7 @@ import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
+import { listAddresses } from './list-addresses.ts';
 import { toUserDeps } from './to-user-deps.ts';
 
 type AccountContext = ApiContext & { readonly state: { readonly path: AdminAccountPath } };

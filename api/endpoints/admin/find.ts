@@ -1,9 +1,9 @@
 import { addAccountNames } from '../../../shared/admin/account-names.ts';
 import { findAnything as findInStores, isKeyText } from '../../../shared/admin/find-anything.ts';
-import { findInCatalog } from '../../../shared/admin/find-in-catalog.ts';
 import { operations } from '../../contract/operations.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import { defineAdminEndpoint } from './define-admin-endpoint.ts';
+import { findInCatalog } from './find-in-catalog.ts';
 
 export const findAnything = defineAdminEndpoint(
   operations.findAnything,

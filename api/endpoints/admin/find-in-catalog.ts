@@ -1,5 +1,5 @@
-import type { Catalog } from '../catalog/catalog-schema.ts';
-import type { Found } from './find-anything.ts';
+import type { Catalog } from '../../../shared/catalog/catalog-schema.ts';
+import type { Found } from '../../../shared/admin/find-anything.ts';
 
 /** Shorter texts would find a part of all. */
 const minLength = 2;

@@ -1,7 +1,7 @@
-import { toRubNumber } from '../encoding/money.ts';
-import { RequestListStore } from '../ledger/request-list-store.ts';
-import { sumAddresses, type AddressSums } from '../ledger/sum-addresses.ts';
-import type { AdminDeps } from './admin-deps.ts';
+import { toRubNumber } from '../../../shared/encoding/money.ts';
+import { RequestListStore } from '../../../shared/ledger/request-list-store.ts';
+import { sumAddresses, type AddressSums } from '../../../shared/ledger/sum-addresses.ts';
+import type { Services } from '../../services.ts';
 
 const periodMs = 72 * 3_600_000;
 /** More are not read: a busy account may have millions. */
@@ -9,7 +9,7 @@ const maxRows = 10_000;
 const maxAddresses = 20;
 
 /** Lists from which addresses an account was used lately. */
-export async function listAddresses({ ledger }: Pick<AdminDeps, 'ledger'>, accountId: string) {
+export async function listAddresses({ ledger }: Pick<Services, 'ledger'>, accountId: string) {
   const since = new Date(Date.now() - periodMs);
   const rows = await new RequestListStore(ledger).readAddresses({ accountId, since }, maxRows + 1);
   const isComplete = rows.length <= maxRows;
