@@ -70,9 +70,9 @@ test.serial(
     await callAdmin(stack.url, testAdminToken, 'POST', '/upstreams/other/drain', { model: 'bad' });
     const overview = await waitFor('the overview to have the requests', async () => {
       const read = await readOverview(stack);
-      return (
-        read.traffic?.hour.all.requests === 3 && read.upstreams?.[1]?.drained_models.length === 1 && read
-      );
+      // The hour and the day are read one after the other.
+      const counts = [read.traffic?.hour, read.traffic?.day].map((period) => period?.all.requests);
+      return counts.every((count) => count === 3) && read.upstreams?.[1]?.drained_models.length === 1 && read;
     });
     t.deepEqual(overview.unavailable, []);
     const { hour, day, hours } = overview.traffic!;
