@@ -46,9 +46,9 @@ function isTelling(action: string, field: string, value: unknown): boolean {
   const isNothing = value === null || value === 0 || value === '';
   if (action === 'account.credit') return ofCredit.includes(field) && !isNothing;
   if (action === 'account.create') return ofCreation.includes(field) && !isNothing;
-  return !implied.includes(field) && !Array.isArray(value)
-    ? true
-    : field === 'models' || field === 'addresses';
+  // Other lists are of ids.
+  if (Array.isArray(value)) return field === 'models' || field === 'addresses';
+  return !implied.includes(field);
 }
 
 function writeCredit({ field, after }: FieldChange, t: Texts, format: Format): string {
