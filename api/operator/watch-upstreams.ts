@@ -2,7 +2,10 @@ import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import type { ProcessMetrics } from '../../shared/platform/metrics/process-metrics.ts';
 import { callRedis, type RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
+import { isRefusal, type Refusal } from '../../shared/routing/cooldowns.ts';
+import type { RouteCandidate } from '../../shared/routing/route-candidate.ts';
 import {
+  findNewest,
   readCandidates,
   RouteStateStore,
   type CandidateState,
@@ -27,6 +30,16 @@ export interface UpstreamState {
   readonly openBreakers: number;
   /** That of the route that is worst off. */
   readonly breaker: CandidateState['breaker'];
+  /** Of its keys: the last refusal after which no call with the key has succeeded; null if there is none. */
+  readonly lastRefusal: Refusal | null;
+  /** Routes at it that can be called for no account, by their ids, and why. */
+  readonly stops: ReadonlyMap<string, RouteStop>;
+}
+
+export interface RouteStop {
+  readonly why: 'breaker' | 'refused' | 'cooldown';
+  /** Of a key's cooldown, for operators. */
+  readonly reason: string | null;
 }
 
 const gauges: readonly (readonly [name: string, help: string, value: (state: UpstreamState) => number])[] = [
@@ -94,7 +107,33 @@ export async function readUpstreams({ redis, catalog }: UpstreamSources): Promis
         cooldownMs: Math.max(0, ...own.map(({ state }) => state.cooldown?.forMs ?? 0)),
         openBreakers: new Set(open.map(({ candidate }) => candidate.route.id)).size,
         breaker: worstFirst.find((breaker) => own.some(({ state }) => state.breaker === breaker)) ?? 'closed',
+        lastRefusal: findNewest(own.map(({ state }) => state.lastRefusal)),
+        stops: findStops(own),
       };
     }),
   );
+}
+
+interface Candidate {
+  readonly candidate: RouteCandidate;
+  readonly state: CandidateState;
+}
+
+/** Finds the routes none of whose candidates can be called. */
+function findStops(candidates: readonly Candidate[]): Map<string, RouteStop> {
+  const stops = new Map<string, RouteStop>();
+  const callable = new Set<string>();
+  for (const { candidate, state } of candidates) {
+    const stop = findStop(state);
+    if (stop === null) callable.add(candidate.route.id);
+    else stops.set(candidate.route.id, stop);
+  }
+  for (const id of callable) stops.delete(id);
+  return stops;
+}
+
+function findStop({ cooldown, breaker }: CandidateState): RouteStop | null {
+  if (cooldown?.isForAll === true)
+    return { why: isRefusal(cooldown) ? 'refused' : 'cooldown', reason: cooldown.reason };
+  return breaker === 'open' ? { why: 'breaker', reason: null } : null;
 }

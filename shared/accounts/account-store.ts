@@ -186,6 +186,20 @@ export class AccountStore {
     return await callMongo(() => this.#accounts.find({ _id: { $in: [...ids] } }).toArray());
   }
 
+  /** What people call these accounts: their names, or else their addresses. Those without either are left out. */
+  async findNames(ids: readonly string[]): Promise<Map<string, string>> {
+    const projection = { name: 1, email: 1 };
+    const found = await callMongo(() =>
+      this.#accounts.find({ _id: { $in: [...ids] } }, { projection }).toArray(),
+    );
+    return new Map(
+      found.flatMap(({ _id, name, email }) => {
+        const shown = name ?? email ?? null;
+        return shown === null ? [] : [[_id, shown] as const];
+      }),
+    );
+  }
+
   async findIdByKeyHash(keyHash: string): Promise<string | null> {
     const found = await callMongo(() => this.#accounts.findOne({ keyHash }, { projection: { _id: 1 } }));
     return found?._id ?? null;

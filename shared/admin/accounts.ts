@@ -78,28 +78,32 @@ export async function createAccount(
   const id = once === null ? randomUUID() : deriveId('account', once.key);
   return await trail.run(
     { action: 'account.create', id },
-    () => makeAccount(deps, id, account),
+    () => makeAccount(deps, trail.actor.token, id, account),
     ({ account: created, apiKey, isReplay }) =>
       isReplay ? { replayed: true, api_key_shown: apiKey !== null } : created,
-    once === null ? { timedOut, undo: ({ apiKey }) => giveUp(deps, id, account, apiKey!) } : undefined,
+    once === null
+      ? { timedOut, undo: ({ apiKey }) => giveUp(deps, trail.actor.token, id, account, apiKey!) }
+      : undefined,
   );
 }
 
 /** Makes a new account worthless whose key nobody has. It stays, because its ledger entries stay. */
 async function giveUp(
   deps: CreateDeps,
+  token: string,
   id: string,
   amounts: Pick<NewOperatorAccount, 'amountNano' | 'freeRequests'>,
   apiKey: string,
 ): Promise<void> {
   const banReason = 'Its creation took too long: the caller was told that it failed, and nobody has its key.';
   await changeAccount(deps, id, { banned: true, banReason });
-  await takeBackNewCredit(deps, id, amounts);
+  await takeBackNewCredit(deps, token, id, amounts);
   await deps.accounts.deleteSecret(hashSecret(apiKey));
 }
 
 async function makeAccount(
   deps: CreateDeps,
+  token: string,
   id: string,
   { once = null, amountNano, freeRequests, ...settings }: NewOperatorAccount,
 ): Promise<CreatedAccount> {
@@ -111,7 +115,7 @@ async function makeAccount(
   const keyHash =
     newKey === null ? checkRepetition(earlier ?? (await accounts.findById(id, true)), creation) : '';
   await hotAccounts.load(id);
-  await creditNewAccount(deps, id, { amountNano, freeRequests });
+  await creditNewAccount(deps, token, id, { amountNano, freeRequests });
   const account = describeAccount(await hotAccounts.get(id), await accounts.findById(id));
   // Another key than the first is not shown: an operator or the owner has replaced it since, and only they may have it.
   const apiKey = newKey ?? (await accounts.revealKey(id, { expectedKeyHash: keyHash }));

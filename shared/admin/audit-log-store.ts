@@ -1,7 +1,7 @@
 // decision 0098
 import { createTimeOrderedId, firstIdAt } from '../platform/runtime/time-ordered-id.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
-import type { AdminAction, ResourceType } from './admin-action.ts';
+import { resourceTypes, type AdminAction, type ResourceType } from './admin-action.ts';
 
 /** `started`: the change began, and how it ended is not known: the process died, or a store failed in between. */
 export const auditOutcomes = ['started', 'done', 'failed'] as const;
@@ -130,13 +130,17 @@ export class AuditLogStore {
       };
       return callMongo(() => this.#events.find(whole, limits).sort({ _id: -1 }).limit(limit).toArray());
     };
-    const ofResource = find({
-      ...(resourceType === undefined ? {} : { resourceType }),
-      ...(resourceId === undefined ? {} : { resourceId }),
-    });
-    if (resourceType !== 'account' || resourceId === undefined) return await ofResource;
+    const ofResource = find(selectResource(resourceType, resourceId));
+    const mayBeAccount = resourceType === undefined || resourceType === 'account';
+    if (!mayBeAccount || resourceId === undefined) return await ofResource;
     // Each read has an index of its own.
     const found = (await Promise.all([ofResource, find({ accountId: resourceId })])).flat();
     return found.toSorted((one, other) => (one._id < other._id ? 1 : -1)).slice(0, limit);
   }
+}
+
+/** The index begins with the type. */
+function selectResource(type: ResourceType | undefined, id: string | undefined): object {
+  if (id === undefined) return type === undefined ? {} : { resourceType: type };
+  return { resourceType: type ?? { $in: [...resourceTypes] }, resourceId: id };
 }

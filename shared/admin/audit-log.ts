@@ -21,12 +21,13 @@ export const describeEvent = (event: AuditDocument) => ({
 export type DescribedEvent = ReturnType<typeof describeEvent>;
 
 /**
- * Reads a resource such as `account:0197…`, or `account` for all of that type.
+ * Reads a resource such as `account:0197…`, `account` for all of that type, or `:0197…` for any type.
  * @throws AppError `validation_failed`
  */
 export function readResource(text: string): Pick<AuditFilter, 'resourceType' | 'resourceId'> {
   const end = text.indexOf(':');
   const given = end < 0 ? text : text.slice(0, end);
+  if (end === 0) return { resourceId: text.slice(1) };
   const resourceType = resourceTypes.find((type) => type === given);
   if (resourceType === undefined)
     throw new AppError('validation_failed', {

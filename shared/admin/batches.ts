@@ -47,6 +47,7 @@ export function describeRow(batch: BatchRecord, nowMs: number) {
     lines_total: batch.lines,
     lines_done: batch.succeeded + batch.failed,
     lines_failed: batch.failed,
+    lines_not_run: batch.notRun,
     cost: toRubNumber(batch.costNano),
     reserved: toRubNumber(batch.reservedNano),
     created_at: new Date(batch.createdAtMs).toISOString(),

@@ -58,7 +58,9 @@ export async function creditAccount(
     { action: 'account.credit', id: accountId, before: describeBalance(before) },
     async () => ({
       made:
-        known === null ? await apply(deps, accountId, id, credit) : toReplay(accountId, id, credit, known),
+        known === null
+          ? await apply(deps, trail.actor.token, accountId, id, credit)
+          : toReplay(accountId, id, credit, known),
       after: await deps.hotAccounts.get(accountId),
     }),
     ({ made, after }) =>
@@ -78,6 +80,7 @@ export async function creditAccount(
 /** Makes the credit that an account begins with, once for ever. Repeated calls have the same amounts. */
 export async function creditNewAccount(
   deps: Deps,
+  token: string,
   accountId: string,
   amounts: Pick<NewCredit, 'amountNano' | 'freeRequests'>,
 ): Promise<void> {
@@ -85,18 +88,19 @@ export async function creditNewAccount(
   const credit = { ...amounts, note: null, key: id };
   const known = await findKnown(deps, accountId, id);
   if (known === null && (amounts.amountNano > 0n || amounts.freeRequests > 0))
-    await apply(deps, accountId, id, credit);
+    await apply(deps, token, accountId, id, credit);
 }
 
 /** Takes back the credit that an account began with. */
 export async function takeBackNewCredit(
   deps: Deps,
+  token: string,
   accountId: string,
   { amountNano, freeRequests }: Pick<NewCredit, 'amountNano' | 'freeRequests'>,
 ): Promise<void> {
   if (amountNano === 0n && freeRequests === 0) return;
   const credit = { amountNano: -amountNano, freeRequests: -freeRequests, note: null, key: null };
-  await apply(deps, accountId, `undo-create-${accountId}`, credit);
+  await apply(deps, token, accountId, `undo-create-${accountId}`, credit);
 }
 
 const toRefillId = (accountId: string, key: string): string => `credit-${hashSecret(`${accountId}\n${key}`)}`;
@@ -106,9 +110,10 @@ const describeBalance = (account: { readonly balanceNano: bigint; readonly freeR
   free_requests: account.freeRequests,
 });
 
-function createEvent(id: string, accountId: string, credit: NewCredit): RefillEvent {
+function createEvent(token: string, id: string, accountId: string, credit: NewCredit): RefillEvent {
   return {
     ...createRefillEvent(id, accountId, 'admin'),
+    token,
     ...(credit.note === null ? {} : { note: credit.note }),
     ...(credit.key === null
       ? {}
@@ -117,9 +122,15 @@ function createEvent(id: string, accountId: string, credit: NewCredit): RefillEv
 }
 
 /** Of several calls with the same id at once, one makes the credit, and the others find it. */
-async function apply({ redis }: Deps, accountId: string, id: string, credit: NewCredit): Promise<Credit> {
+async function apply(
+  { redis }: Deps,
+  token: string,
+  accountId: string,
+  id: string,
+  credit: NewCredit,
+): Promise<Credit> {
   const { amountNano, freeRequests } = credit;
-  const event = createEvent(id, accountId, credit);
+  const event = createEvent(token, id, accountId, credit);
   const applied = await callRedis(() => applyRefill(redis, { amountNano, freeRequests, event }));
   if (applied === null) throw new Error(`The refill ${id} is void.`);
   const known = toKnown(applied);

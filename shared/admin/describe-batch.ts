@@ -8,7 +8,7 @@ import { AppError } from '../contract/errors.ts';
 type Fields = Readonly<Record<string, string>>;
 
 /** Describes a batch with everything in its record, for an operator. @throws AppError `not_found` if it has just been deleted */
-export async function describeBatch(redis: RedisClient, accountId: string, id: string): Promise<object> {
+export async function describeBatch(redis: RedisClient, accountId: string, id: string) {
   const [fields, slices] = await Promise.all([
     callRedis(() => redis.hgetall(redisKeys.batch(accountId, id))),
     callRedis(() => redis.hgetall(redisKeys.batchSlices(accountId, id))),
@@ -27,6 +27,7 @@ export async function describeBatch(redis: RedisClient, accountId: string, id: s
     lines_total: batch.lines,
     lines_succeeded: batch.succeeded,
     lines_failed: batch.failed,
+    lines_not_run: batch.notRun,
     cost: toRubNumber(batch.costNano),
     reserved: toRubNumber(batch.reservedNano),
     max_cost: batch.maxCostNano === null ? null : toRubNumber(batch.maxCostNano),

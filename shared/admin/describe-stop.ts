@@ -17,3 +17,7 @@ export function describePartialStop({ cooldown }: CandidateState): string | null
 
 const describeCooldown = ({ forMs, reason }: NonNullable<CandidateState['cooldown']>): string =>
   writeOperatorReason('cooldown', { seconds: Math.ceil(forMs / 1_000), reason });
+
+/** Describes the last refusal of a key, with the time in ISO format. */
+export const describeRefusal = (refusal: CandidateState['lastRefusal']) =>
+  refusal && { at: new Date(refusal.atMs).toISOString(), reason: refusal.reason };

@@ -2,14 +2,26 @@ import { canBeRefillCode, hashSecret, isApiKey } from '../accounts/credentials.t
 import { listSecrets } from '../contract/mask-secrets.ts';
 import { RequestListStore } from '../ledger/request-list-store.ts';
 import type { AdminDeps } from './admin-deps.ts';
-import { findBatchOwner } from './batches.ts';
+import { AdminTokenStore } from './admin-token-store.ts';
+import { findBatchOwner, isBatchId } from './batches.ts';
 import { describeCode } from './codes.ts';
 import { findJobOwner } from './jobs.ts';
 import type { OwnedId } from './list-place.ts';
 import { searchAccounts } from './search-accounts.ts';
 import { findUser } from './users.ts';
 
-export const foundKinds = ['account', 'user', 'request', 'job', 'batch', 'code'] as const;
+export const foundKinds = [
+  'account',
+  'user',
+  'request',
+  'job',
+  'batch',
+  'code',
+  'code_batch',
+  'token',
+  'model',
+  'upstream',
+] as const;
 
 /** Something that a customer may name. */
 export interface Found {
@@ -21,22 +33,44 @@ export interface Found {
   readonly label: string | null;
 }
 
-type Deps = Pick<AdminDeps, 'accounts' | 'web' | 'redis' | 'codes' | 'ledger'>;
+type Deps = Pick<AdminDeps, 'accounts' | 'web' | 'redis' | 'codes' | 'ledger' | 'mongo'>;
 
 /** Ids of accounts, requests, jobs and users. */
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The number under which a user sees an account. */
 const linkNumber = /^\d{1,10}$/;
 const maxAccounts = 10;
+const maxIds = 10;
 
 /**
  * Finds whatever a customer names: an id of anything, an API key, a refill code, an address or a word of an account's name
- * or note. A key and a code are also found within other words. Asks each place at most once.
+ * or note; the name of a token; or up to ten ids. A key and a code are also found within other words. Asks each place at most
+ * once for each.
  */
 export async function findAnything(deps: Deps, text: string): Promise<Found[]> {
-  const wanted = text.trim();
+  const found = await Promise.all(readWanted(text).map((wanted) => findOne(deps, wanted)));
+  return [...new Map(found.flat().map((one) => [`${one.kind} ${one.id}`, one])).values()];
+}
+
+/** Whether a text has an API key, be it of an account or not. */
+export const hasKey = (text: string): boolean => findKey(listSecrets(text)) !== undefined;
+const findKey = (secrets: readonly string[]): string | undefined => secrets.find(isApiKey);
+
+const header = 'x-request-id';
+const isId = (word: string): boolean => uuid.test(word.toLowerCase()) || isBatchId(word.toLowerCase());
+
+/** Reads several ids, or the one thing that is wanted. The header of a response may be copied with its name. */
+function readWanted(text: string): string[] {
+  const words = text
+    .split(/[\s,;]+/)
+    .map((word) => (word.toLowerCase().startsWith(`${header}:`) ? word.slice(header.length + 1) : word))
+    .filter((word) => word !== '' && word !== ':' && word.toLowerCase() !== header);
+  return words.length > 0 && words.every(isId) ? words.slice(0, maxIds) : [text.trim()];
+}
+
+async function findOne(deps: Deps, wanted: string): Promise<Found[]> {
   const secrets = listSecrets(wanted);
-  const key = secrets.find(isApiKey);
+  const key = findKey(secrets);
   if (key !== undefined) return await findByKey(deps, key);
   const id = wanted.toLowerCase();
   const found = await Promise.all([
@@ -47,6 +81,7 @@ export async function findAnything(deps: Deps, text: string): Promise<Found[]> {
     ),
     findBatchOwner(deps, id).then((owner) => toFound('batch', owner)),
     findCode(deps, secrets.find(canBeRefillCode) ?? wanted),
+    findToken(deps, wanted),
     findAccounts(deps, wanted),
   ]);
   return found.flat();
@@ -75,9 +110,10 @@ const ofAccount = ({ _id, name, email }: AccountDocument): Found => ({
 });
 
 async function findById(deps: Deps, id: string): Promise<Found[]> {
-  const [request, job] = await Promise.all([
+  const [request, job, codes] = await Promise.all([
     new RequestListStore(deps.ledger).find(id),
     findJobOwner(deps, id).then((owner) => toFound('job', owner)),
+    deps.codes.listPage({ status: null, batch: id }, null, 1),
   ]);
   const accountId = request?.row?.accountId ?? request?.entry?.accountId;
   return [
@@ -85,6 +121,7 @@ async function findById(deps: Deps, id: string): Promise<Found[]> {
       ? []
       : [{ kind: 'request' as const, id, account: accountId, label: request?.row?.model ?? null }]),
     ...job,
+    ...codes.map(() => ({ kind: 'code_batch' as const, id, account: null, label: null })),
   ];
 }
 
@@ -98,6 +135,11 @@ async function findCode({ codes }: Deps, text: string): Promise<Found[]> {
   if (code === null) return [];
   const { code: hint, status, redeemed_by: account } = describeCode(code);
   return [{ kind: 'code', id: code._id, account, label: `${hint} (${status})` }];
+}
+
+async function findToken({ mongo, redis }: Deps, name: string): Promise<Found[]> {
+  const token = await new AdminTokenStore(mongo.db, redis).find(name);
+  return token === null ? [] : [{ kind: 'token', id: token._id, account: null, label: token._id }];
 }
 
 async function findAccounts(deps: Deps, text: string): Promise<Found[]> {

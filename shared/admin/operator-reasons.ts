@@ -34,7 +34,7 @@ const operatorReasons = {
     ru: 'для аккаунтов, чьи вызовы отклонены: {reason}',
   },
   rateLimited: { en: 'rate limit reached', ru: 'достигнут лимит запросов' },
-  refusedWith: { en: 'refused with {status}', ru: 'вендор отказал: {status}' },
+  refusedWith: { en: 'refused with {status}', ru: 'поставщик отказал: {status}' },
   unsetInShell: { en: '{variable} is not set in this shell', ru: '{variable} не задана в этом терминале' },
   unsetInApi: { en: '{variable} is not set in the api process', ru: '{variable} не задана в процессе api' },
   unusableKey: {

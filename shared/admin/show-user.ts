@@ -3,6 +3,7 @@ import { mapBounded } from '../platform/runtime/map-bounded.ts';
 import { formatDevice } from '../account-area/user-agent.ts';
 import type { AuditEvent, WebLink, WebSession, WebUser } from '../account-area/web-models.ts';
 import { SignupGrantStore, type SignupDecision } from '../accounts/signup-grant-store.ts';
+import { readAccountNames } from './account-names.ts';
 import type { AdminDeps } from './admin-deps.ts';
 
 export function describeUser(user: WebUser) {
@@ -27,12 +28,21 @@ export async function describeUserInFull(context: AdminDeps, user: WebUser, maxE
     audit.list(user._id, maxEvents),
     new SignupGrantStore(context.mongo.db).find(user._id),
   ]);
+  const names = await readAccountNames(context, [
+    grant?.accountId ?? null,
+    ...linked.map(({ accountId }) => accountId),
+    ...events.map(({ accountId }) => accountId),
+  ]);
+  const nameOf = (accountId: string | null): string | null => names.get(accountId ?? '') ?? null;
   return {
     ...describeUser(user),
-    grant: grant === null ? null : describeGrant(grant),
-    accounts: await describeLinkedAccounts(context, linked),
+    grant: grant === null ? null : { ...describeGrant(grant), account_name: nameOf(grant.accountId) },
+    accounts: (await describeLinkedAccounts(context, linked)).map((one) => ({
+      ...one,
+      account_name: nameOf(one.id),
+    })),
     sessions: openSessions.map(describeSession),
-    events: events.map(describeEvent),
+    events: events.map((event) => ({ ...describeEvent(event), account_name: nameOf(event.accountId) })),
   };
 }
 

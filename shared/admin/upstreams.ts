@@ -9,7 +9,7 @@ import type { RouteCandidate } from '../routing/route-candidate.ts';
 import { readDemand } from '../work/demand/read-demand.ts';
 import { readCandidates, RouteStateStore, type CandidateState } from '../routing/route-state-store.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { describePartialStop, describeStop } from './describe-stop.ts';
+import { describePartialStop, describeRefusal, describeStop } from './describe-stop.ts';
 import { writeOperatorReason } from './operator-reasons.ts';
 
 type Catalog = Pick<
@@ -89,6 +89,7 @@ function describeCandidate(
     usable: true,
     key: apiKey === null ? null : `${position} (${missing ?? fingerprint})`,
     not_called: disabled ?? describeStop(state) ?? missing ?? describePartialStop(state),
+    last_refusal: describeRefusal(state.lastRefusal),
     drained: isDrained,
     upstream_drained: catalog.isUpstreamDrained(upstream.name),
     breaker: state.breaker,
@@ -134,6 +135,7 @@ export const describeUnusableRoutes = (catalog: Catalog, place: string): Describ
       usable: false,
       key: null,
       not_called: problems.map((problem) => `${problem} ${place}`).join('; '),
+      last_refusal: null,
       drained: catalog.isDrained(model, route),
       upstream_drained: catalog.isUpstreamDrained(route.upstream.name),
       breaker: 'closed' as const,

@@ -37,6 +37,9 @@ export const AdminRequest = Type.Object(
   {
     id: Type.String({ description: 'The request’s id, which the customer got as `x-request-id`.' }),
     account: Type.String({ description: 'The id of the account.' }),
+    account_name: Nullable(
+      Type.String({ description: 'Its name, or else its email address; null if it has neither.' }),
+    ),
     created_at: Time('When the request was admitted.'),
     is_expired: Type.Boolean({
       description:
@@ -107,6 +110,8 @@ export const AdminRequest = Type.Object(
   { title: 'AdminRequest' },
 );
 export type AdminRequest = Static<typeof AdminRequest>;
+/** Without what is read elsewhere. */
+export type NamelessRequest = Omit<AdminRequest, 'account_name'>;
 
 export const AdminSpend = Type.Object(
   {

@@ -26,6 +26,7 @@ const batch = {
   cancelling_at: null,
   cancelled_at: null,
   request_counts: { total: 50_000, completed: 0, failed: 0 },
+  lines_not_run: 0,
   usage: {
     input_tokens: 0,
     input_tokens_details: { cached_tokens: 0 },

@@ -96,6 +96,9 @@ export const Batch = Type.Object(
       { description: 'The sum over the lines so far.' },
     ),
     metadata: Nullable(Metadata),
+    lines_not_run: Type.Integer({
+      description: 'The part of the failed lines that was not run, such as after the batch was cancelled.',
+    }),
     eta_seconds: Nullable(
       Type.Number({ description: 'Estimated number of seconds until the batch ends; null if unknown.' }),
     ),

@@ -1,4 +1,4 @@
-import type { AdminAttempt, AdminRequest } from '../contract/admin-requests.ts';
+import type { AdminAttempt, NamelessRequest } from '../contract/admin-requests.ts';
 import { writeCsvRow } from '../encoding/csv.ts';
 import { formatRub, toRubNumber } from '../encoding/money.ts';
 import type { LedgerDocument, RequestLogDocument } from './ledger-store.ts';
@@ -13,7 +13,7 @@ import { lastUpstreamOf, type RecordedCall } from './usage-event.ts';
 export function presentRequest(
   priced: PricedRow,
   catalog: Parameters<typeof listVendorCharges>[1] | null,
-): AdminRequest {
+): NamelessRequest {
   const { row } = priced;
   // Rows of release 0.1 have neither.
   const { calls = [], vendorCostNano = null } = row;
@@ -61,7 +61,7 @@ function presentCall(call: RecordedCall, startedMs: number | null): AdminAttempt
 }
 
 /** Presents a request whose row has been deleted, from its ledger entry. */
-export function presentExpiredRequest(entry: LedgerDocument): AdminRequest {
+export function presentExpiredRequest(entry: LedgerDocument): NamelessRequest {
   return {
     id: entry._id,
     account: entry.accountId,
@@ -123,7 +123,7 @@ const csvColumns = [
   'user',
   'user_ip',
   'price_version',
-] as const satisfies readonly (keyof AdminRequest)[];
+] as const satisfies readonly (keyof NamelessRequest)[];
 
 /** Yields a CSV file of requests, in a piece for each page. Money is exact. */
 export async function* writeRequestsCsv(

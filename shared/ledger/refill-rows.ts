@@ -22,6 +22,8 @@ export interface RefillLogDocument {
   /** Absent in rows of earlier releases, which are all of codes. */
   readonly source?: RefillEvent['source'];
   readonly note?: string;
+  /** The name of the operator's token. Absent in rows of earlier releases. */
+  readonly token?: string;
 }
 
 /** Where refills come from, as it is shown. */
@@ -47,7 +49,7 @@ export function describeCredit({ requestedNano, requestedFree, note }: RefillEve
 
 /** The row of a refill in the refill log; null if it has none. */
 export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogDocument | null {
-  const { refillId, accountId, at, code, source, note } = entry.event;
+  const { refillId, accountId, at, code, source, note, token } = entry.event;
   if (entry.ordinal === null) return null;
   const { ordinal, amountNano, freeRequests } = entry;
   return {
@@ -60,5 +62,6 @@ export function toRefillLog(entry: LedgerEntry & { kind: 'refill' }): RefillLogD
     freeRequests,
     source,
     ...(note !== undefined && { note }),
+    ...(token !== undefined && { token }),
   };
 }

@@ -3,6 +3,7 @@ import type mongoose from 'mongoose';
 import type { RequestOutcomeName } from '../contract/admin-requests.ts';
 import { callMongo, type FindCursor } from '../platform/storage/mongo-client.ts';
 import { addDays, startOfDay, toDay } from './days.ts';
+import { addressFields, type AddressedRow } from './sum-addresses.ts';
 import type { RunRead } from './spend-store.ts';
 import type { LedgerDocument, LedgerStore, RequestLogDocument } from './ledger-store.ts';
 
@@ -110,6 +111,13 @@ export class RequestListStore {
     return this.#ledger.logs
       .find(this.#toQuery(filter), { ...limits, limit, skip, batchSize: limit + 1 })
       .sort(newestFirst);
+  }
+
+  /** Reads where the newest requests that the filter selects came from, at most so many. */
+  async readAddresses(filter: RequestFilter, max: number): Promise<readonly AddressedRow[]> {
+    return await callMongo(() =>
+      this.findPage(filter, 0, max).project<AddressedRow>(addressFields).toArray(),
+    );
   }
 
   /** Sums the newest requests that the filter selects, at most so many. */

@@ -12,6 +12,8 @@ export interface SettledRequest extends Pick<
   | 'promptTokens'
   | 'completionTokens'
 > {
+  /** Whether its caller waits for it: it is neither a durable job nor a line of a batch. */
+  readonly isAwaited: boolean;
   readonly costNano: bigint;
   /** Null if it is unknown. */
   readonly vendorCostNano: bigint | null;

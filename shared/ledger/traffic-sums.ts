@@ -9,9 +9,9 @@ const histograms = ['durations', 'firstTokens'] as const;
 
 /**
  * What operators see of a model's requests, to be added to in place. `rejected` counts those that are neither for nor against
- * the model. The durations are from admission to settlement, and to the first output, of the successful ones.
- * `vendorCostNano` is what vendors charge for the requests of which that is known, `costed` how many these are, and
- * `costedNano` what customers paid for them.
+ * the model. The durations are from admission to settlement, and to the first output, of the successful ones for which
+ * their callers wait. `vendorCostNano` is what vendors charge for the requests of which that is known, `costed` how many these
+ * are, and `costedNano` what customers paid for them.
  */
 export type TrafficTotal = Record<(typeof counts)[number], number> &
   Record<(typeof amounts)[number], bigint> &
@@ -70,7 +70,7 @@ export class ModelTraffic {
   }
 
   add(request: SettledRequest): void {
-    const { model, costNano, vendorCostNano, durationMs, firstTokenMs } = request;
+    const { model, isAwaited, costNano, vendorCostNano, durationMs, firstTokenMs } = request;
     const total = this.of(model);
     const judgement = classifyRequest(request);
     total[judgement === 'unjudged' ? 'rejected' : judgement] += 1;
@@ -80,7 +80,7 @@ export class ModelTraffic {
       total.vendorCostNano += vendorCostNano;
       total.costedNano += costNano;
     }
-    if (judgement !== 'succeeded') return;
+    if (judgement !== 'succeeded' || !isAwaited) return;
     addToClass(total.durations, classifyDuration(durationMs), 1);
     if (firstTokenMs !== undefined) addToClass(total.firstTokens, classifyDuration(firstTokenMs), 1);
   }

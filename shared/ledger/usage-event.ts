@@ -83,6 +83,8 @@ export interface RefillEvent {
   readonly code: string | null;
   /** The operator's note to the account's owner. */
   readonly note?: string;
+  /** The name of the operator's token; `command` for the admin command. Absent in events of earlier releases. */
+  readonly token?: string;
   /**
    * For a credit with an Idempotency-Key: the nano-roubles and free requests that were requested. A debit takes at most
    * what is available, so these may differ from what was taken.
@@ -334,6 +336,7 @@ const refillChecks = listChecks<RefillDetails>({
   source: isText,
   code: optional(isText),
   note: optional(isText),
+  token: optional(isText),
   requestedNano: optional(isWholeNumber),
   requestedFree: optional(isCount),
 });

@@ -27,6 +27,12 @@ export function listSlotSets(routes: readonly CatalogRoute[]): string[] {
   return [...new Set(sets)];
 }
 
+/** Field names for the last refusal of a candidate's key: everywhere, and on this route only. */
+export function refusalFields(candidate: RouteCandidate): { key: string; keyOnRoute: string } {
+  const { key, keyOnRoute } = cooldownFields(candidate);
+  return { key: `refused ${key}`, keyOnRoute: `refused ${keyOnRoute}` };
+}
+
 /**
  * Field names for the cooldown of a candidate's key: everywhere, on this route only, and on this route for some
  * accounts only.

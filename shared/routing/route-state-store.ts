@@ -2,8 +2,8 @@ import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
 import { breakerRules } from './breaker-rules.ts';
 import { listCandidates, type RouteCandidate } from './route-candidate.ts';
-import { parseCooldown } from './cooldowns.ts';
-import { cooldownFields, slotsOf } from './candidate-keys.ts';
+import { parseCooldown, parseRefusal, type Refusal } from './cooldowns.ts';
+import { cooldownFields, refusalFields, slotsOf } from './candidate-keys.ts';
 import type { CatalogRoute, CatalogUpstream } from '../catalog/catalog-schema.ts';
 
 /** The current state of a candidate, for operators to read. */
@@ -22,6 +22,8 @@ export interface CandidateState {
   readonly calls: number;
   /** Null if the key is not on cooldown. `isForAll` is false if it is on cooldown for some accounts only. */
   readonly cooldown: { readonly forMs: number; readonly reason: string; readonly isForAll: boolean } | null;
+  /** Of its key, by the vendor; null if a call with it has succeeded since, or it is more than an hour ago. */
+  readonly lastRefusal: Refusal | null;
 }
 
 /** The state of routes and keys that all workers share. Only the routing scripts write it. */
@@ -37,17 +39,20 @@ export class RouteStateStore {
     const { route } = candidate;
     const { keys } = slotsOf(candidate);
     const fields = cooldownFields(candidate);
-    const [health, failedAccounts, forAll, forSome, calls] = await callRedis(() =>
+    const refusals = refusalFields(candidate);
+    const [health, failedAccounts, forAll, forSome, refused, calls] = await callRedis(() =>
       Promise.all([
         this.#redis.hgetall(redisKeys.routeHealth(route.id)),
         this.#redis.zcount(redisKeys.accountsFailedOnRoute(route.id), nowMs - breakerRules.failedMs, '+inf'),
         this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.key, fields.keyOnRoute),
         this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), fields.keyForSome),
+        this.#redis.hmget(redisKeys.keysOnCooldown(route.upstream.name), refusals.key, refusals.keyOnRoute),
         this.#redis.zcount(keys[0], nowMs, '+inf'),
       ]),
     );
     const cooldown = readCooldown(forAll, nowMs, true) ?? readCooldown(forSome, nowMs, false);
-    return { ...readHealth(health, nowMs), failedAccounts, calls, cooldown };
+    const lastRefusal = findNewest(refused.map((text) => parseRefusal(text, nowMs)));
+    return { ...readHealth(health, nowMs), failedAccounts, calls, cooldown, lastRefusal };
   }
 
   /**
@@ -63,10 +68,11 @@ export class RouteStateStore {
       .flatMap(listCandidates)
       .map(cooldownFields)
       .flatMap(({ keyOnRoute, keyForSome }) => [keyOnRoute, keyForSome]);
+    const refusals = routes.flatMap(listCandidates).map((candidate) => refusalFields(candidate).keyOnRoute);
     if (cooldowns.length === 0) return;
     await callRedis(() =>
       Promise.all([
-        this.#redis.hdel(redisKeys.keysOnCooldown(upstream.name), ...cooldowns),
+        this.#redis.hdel(redisKeys.keysOnCooldown(upstream.name), ...cooldowns, ...refusals),
         this.#redis.del(...listStates(routes)),
       ]),
     );
@@ -98,6 +104,10 @@ export async function readCandidates(
       .map(async (candidate) => ({ candidate, state: await store.read(candidate, nowMs) })),
   );
 }
+
+/** The newest of refusals. @returns null if there is none */
+export const findNewest = (refusals: readonly (Refusal | null)[]): Refusal | null =>
+  refusals.filter((one) => one !== null).toSorted((a, b) => b.atMs - a.atMs)[0] ?? null;
 
 type Health = Pick<CandidateState, 'breaker' | 'pauseMs' | 'succeeded' | 'failed' | 'rateLimited'>;
 

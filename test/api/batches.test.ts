@@ -415,6 +415,7 @@ test('cancelling lets running lines end, keeps finished results, and lists all o
   const { completed, failed } = ended.request_counts!;
   t.is(completed + failed, 2_000);
   t.true(completed > 0);
+  t.like(ended, { lines_not_run: failed });
   const [output, errors] = [
     await readLines(client, ended.output_file_id),
     await readLines(client, ended.error_file_id),

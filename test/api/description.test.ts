@@ -100,6 +100,7 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'listAccountRefills',
   'verifyAccountLedger',
   'getAuditEvent',
+  'listAccountAddresses',
   'updateAccount',
   'creditAccount',
   'banAccount',

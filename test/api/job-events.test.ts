@@ -186,7 +186,9 @@ test('once the reader of a job’s events has disconnected, the job is no longer
     await callJobsApi(stack, account, `/${job.id}/events`, { signal });
   const otherClient = new AbortController();
   t.teardown(() => otherClient.abort());
-  await Promise.all([open(unreadJob, client.signal), open(readJob, otherClient.signal)]);
+  const [, read] = await Promise.all([open(unreadJob, client.signal), open(readJob, otherClient.signal)]);
+  // Without a reader, the response would be garbage, and collecting it closes its connection.
+  const events = read.text();
   await waitFor('both jobs to be polled', () => countPolls(unreadJob) > 2 && countPolls(readJob) > 2);
   client.abort();
   const from = commands.length;
@@ -195,4 +197,5 @@ test('once the reader of a job’s events has disconnected, the job is no longer
   t.true(countPolls(unreadJob, from) <= 1, `${countPolls(unreadJob, from)} polls`);
   for (const { id } of [unreadJob, readJob])
     await callJobsApi(stack, account, `/${id}`, { method: 'DELETE' });
+  t.is(parseNamedEvents<JobBody>(await events).at(-1)?.name, 'cancelled');
 });

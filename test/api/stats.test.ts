@@ -40,6 +40,7 @@ async function record(stack: TestStack, model: string, succeeded: number, failed
       billedMs: 100,
       promptTokens: 1,
       completionTokens: 2,
+      isAwaited: true,
       costNano: 0n,
       vendorCostNano: null,
     });

@@ -31,7 +31,7 @@ const halfRatio = 12;
  */
 const minGrowth = { half: 2.3, quarter: 6.5 };
 /** A shorter time says nothing, and harms nobody. */
-const minMs = 2;
+const minMs = 4;
 /** The clock of a thread advances in steps of at most this length. */
 const stepMs = 4;
 /** The shortest of several runs was hardly interrupted. */

@@ -108,36 +108,36 @@ withBrowser('a route is drained, its upstream too, and both are undrained', asyn
   const web = await openConsole(t, '/admin/models?model=sales%2Fsingle');
   const { page } = web;
   const dialog = page.getByRole('dialog', { name: 'sales/single', exact: true });
-  await dialog.getByRole('button', { name: 'Drain…' }).click();
-  const confirm = page.getByRole('dialog', { name: 'Drain first for sales/single' });
+  await dialog.getByRole('button', { name: 'Take out…' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Take first out of service for sales/single' });
   await confirm.getByText('sales/single will have no route left').waitFor();
   await takeScreenshots(web, 'console-drain');
-  await confirm.getByRole('button', { name: 'Drain', exact: true }).click();
-  await dialog.getByText('All of its routes are drained. Requests').waitFor();
+  await confirm.getByRole('button', { name: 'Take out', exact: true }).click();
+  await dialog.getByText('All of its routes are taken out of service. Requests').waitFor();
   const account = await stack.createAccount();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
   t.is(await chat(account, 'both'), 'ok');
-  await dialog.getByRole('button', { name: 'Undrain' }).click();
-  await dialog.getByRole('button', { name: 'Drain…' }).waitFor();
+  await dialog.getByRole('button', { name: 'Put back' }).click();
+  await dialog.getByRole('button', { name: 'Take out…' }).waitFor();
   t.is(await chat(account, 'sales/single'), 'ok');
   await page.keyboard.press('Escape');
 
   await page.getByRole('tab', { name: 'Upstreams' }).click();
   const second = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: /second/ }) });
-  await second.getByRole('button', { name: 'Drain…' }).click();
+  await second.getByRole('button', { name: 'Take out…' }).click();
   await page
-    .getByRole('dialog', { name: 'Drain second' })
+    .getByRole('dialog', { name: 'Take second out of service' })
     .getByText('3 models will have no route left')
     .waitFor();
-  await page.getByRole('button', { name: 'Drain', exact: true }).click();
-  await second.getByText('Drained', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Take out', exact: true }).click();
+  await second.getByText('Taken out', { exact: true }).waitFor();
   await takeScreenshots(web, 'console-upstreams');
   t.is(await chat(account, 'held'), 'model_disabled');
   const absent = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: /absent/ }) });
   await absent.getByText('KEY_THAT_IS_NOT_SET is not set in the api process').waitFor();
   t.regex((await absent.textContent()) ?? '', /No usable key.*openai vendor\.example/);
   t.is(await absent.getByRole('button').count(), 0);
-  await second.getByRole('button', { name: 'Undrain' }).click();
+  await second.getByRole('button', { name: 'Put back' }).click();
   await second.getByText('In service').waitFor();
 });
 
@@ -175,8 +175,8 @@ withBrowser('a queue is drained once its name was typed, and says before what th
   await queue.getByText('No worker', { exact: true }).waitFor();
   await takeScreenshots(web, 'console-queues');
   t.deepEqual(await findAxeProblems(web), []);
-  await queue.getByRole('button', { name: 'Drain…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Drain the queue chat' });
+  await queue.getByRole('button', { name: 'Cancel what waits…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Cancel what waits in chat' });
   await dialog.getByText(/Cancels 1 waiting request and 2 waiting jobs of (at least )?2 accounts/).waitFor();
   const button = dialog.getByRole('button', { name: 'Cancel what waits' });
   t.true(await button.isDisabled());
@@ -281,11 +281,12 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   );
   t.is(body.status, 'cancelled');
   t.true(body.lines_succeeded >= 3 && body.lines_succeeded < 30, String(body.lines_succeeded));
-  await dialog.getByText('30 of 30 lines').waitFor();
+  await dialog.getByText(`${body.lines_succeeded} of 30 lines`).waitFor();
+  await dialog.getByText(`${30 - body.lines_succeeded} not run`).waitFor();
 
-  await dialog.getByRole('button', { name: 'Retry failed lines…' }).click();
-  const retry = page.getByRole('dialog', { name: 'Retry the failed lines' });
-  await retry.getByText(`${30 - body.lines_succeeded} failed lines become a new batch`).waitFor();
+  await dialog.getByRole('button', { name: 'Retry lines without a result…' }).click();
+  const retry = page.getByRole('dialog', { name: 'Retry the lines without a result' });
+  await retry.getByText(`${30 - body.lines_succeeded} lines that failed or were not run become`).waitFor();
   await takeScreenshots(web, 'console-batch-retry');
   await retry.getByRole('button', { name: 'Create the batch' }).click();
   await page.waitForURL((url) => url.searchParams.get('batch') !== id);
@@ -321,10 +322,10 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
   const findWide = async (): Promise<unknown> => page.evaluate('document.documentElement.scrollWidth');
   for (const [path, text, name] of [
     ['/admin/models', 'sales/single', 'models'],
-    ['/admin/models?model=both', 'слотов апстрима', 'model'],
+    ['/admin/models?model=both', 'слотов поставщика', 'model'],
     ['/admin/models?tab=upstreams', 'не задана в процессе api', 'upstreams'],
     ['/admin/work', 'Эмбеддинги', 'queues'],
-    ['/admin/work?tab=batches&status=cancelled', '30 из 30 строк', 'batches'],
+    ['/admin/work?tab=batches&status=cancelled', 'не выполнен', 'batches'],
     ['/admin/work?tab=jobs&status=cancelled', 'job_cancelled', 'jobs'],
   ] as const) {
     await web.open(path);
@@ -336,7 +337,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
       /Вывести/,
       /Вернуть/,
       /Сбросить…/,
-      /Очистить/,
+      /Отменить ожидающие/,
     ])
       t.is(await page.getByRole('button', { name: forbidden }).count(), 0, `${path} ${forbidden}`);
     t.is(await findWide(), 390, path);

@@ -171,7 +171,7 @@ withBrowser('the overview shows traffic, and what is wrong with links to its cau
   await page.clock.runFor(5_000);
   await problems.getByText('Missing: traffic.').waitFor();
   await problems.getByText('Processes run different builds').waitFor();
-  await problems.getByText('sound is drained').waitFor();
+  await problems.getByText('taken sound out of service').waitFor();
   t.is(await page.getByText('Could not be read').count(), 3);
 });
 

@@ -85,14 +85,14 @@ withBrowser('what a customer names is found from every page', async (t) => {
   await web.open('/admin/audit');
   for (const named of [id, 'petrov', 'anna@example.com', apiKey]) {
     await page.keyboard.press('/');
-    await page.getByRole('searchbox').fill(named);
+    await page.getByRole('dialog').getByRole('searchbox').fill(named);
     await page.keyboard.press('Enter');
     await page.waitForURL(`${stack.url}/admin/accounts/${id}`);
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByRole('heading', { name: 'Audit' }).waitFor();
   }
   await page.getByRole('button', { name: 'Find' }).click();
-  await page.getByRole('searchbox').fill('nobody');
+  await page.getByRole('dialog').getByRole('searchbox').fill('nobody');
   await page.keyboard.press('Enter');
   await page.getByText('Nothing found').waitFor();
   t.deepEqual(await findAxeProblems(web), []);

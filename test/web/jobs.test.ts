@@ -91,10 +91,10 @@ withBrowser(
     ]);
     t.regex(download.suggestedFilename(), /^batch_.*-results\.jsonl$/);
     const before = page.url();
-    await page.getByRole('button', { name: 'Retry failed lines' }).click();
+    await page.getByRole('button', { name: 'Retry lines without a result' }).click();
     await page.getByRole('dialog').getByText('1 line runs again').waitFor();
     await takeScreenshots(web, 'batch-retry');
-    await page.getByRole('dialog').getByRole('button', { name: 'Retry failed lines' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry lines without a result' }).click();
     await page.waitForURL((url) => url.href !== before);
     await page.getByRole('heading', { name: '1 failed line' }).waitFor();
   },

@@ -61,6 +61,7 @@ function sumsOfHour(index: number): RequestSums {
       billedMs,
       promptTokens: 420,
       completionTokens: 75,
+      isAwaited: true,
       costNano: 0n,
       vendorCostNano: null,
     };

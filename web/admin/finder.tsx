@@ -7,7 +7,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Field } from '../ui/field.tsx';
 import { ErrorText } from '../ui/states.tsx';
 import { adminApi, call, type Schema } from './api.ts';
-import { shortId } from './links.tsx';
+import { auditHref, shortId } from './links.tsx';
 import { useConsole } from './texts.ts';
 
 export type Found = Schema<'AdminFound'>;
@@ -63,7 +63,7 @@ function Search({ onFollow }: { readonly onFollow: () => void }) {
         autoComplete="off"
         autoCapitalize="none"
         spellcheck={false}
-        maxLength={200}
+        maxLength={1_000}
         hasFocus
         value={text}
         onInput={(event) => {
@@ -85,9 +85,8 @@ function Search({ onFollow }: { readonly onFollow: () => void }) {
  */
 export const useFind = (onFound: (found: Found, href: string | null) => void) =>
   useMutation({
-    mutationFn: async (text: string) =>
-      (await call(adminApi.POST('/v1/admin/find', { body: { text } }))).data,
-    onSuccess: ([first, ...others]) => {
+    mutationFn: async (text: string) => await call(adminApi.POST('/v1/admin/find', { body: { text } })),
+    onSuccess: ({ data: [first, ...others] }) => {
       if (first !== undefined && others.length === 0) onFound(first, hrefOf(first));
     },
   });
@@ -102,12 +101,32 @@ export const FoundThings = ({
 }) => (
   <>
     <ErrorText error={search.error} />
-    <div role="status">{search.data !== undefined && <Results rows={search.data} onFollow={onFollow} />}</div>
+    <div role="status">
+      {search.data !== undefined && <Results found={search.data} onFollow={onFollow} />}
+    </div>
   </>
 );
 
-function Results({ rows, onFollow }: { readonly rows: readonly Found[]; readonly onFollow: () => void }) {
+function Results({
+  found: { data: rows, is_unknown_key: isUnknownKey },
+  onFollow,
+}: {
+  readonly found: { readonly data: readonly Found[]; readonly is_unknown_key: boolean };
+  readonly onFollow: () => void;
+}) {
   const t = useConsole();
+  if (isUnknownKey)
+    return (
+      <p class="soft">
+        {t.nodes('unknownKey', {
+          audit: (
+            <SiteLink href={auditHref('account')} onClick={onFollow}>
+              {t('audit')}
+            </SiteLink>
+          ),
+        })}
+      </p>
+    );
   if (rows.length === 0) return <p class="soft">{t('foundNothing')}</p>;
   return (
     <ul class="finder-results">
@@ -124,9 +143,10 @@ function Results({ rows, onFollow }: { readonly rows: readonly Found[]; readonly
                 {name}
               </SiteLink>
             )}
+            {isOwned(row) && row.account_name !== null && <span class="soft">{row.account_name}</span>}
             {row.kind === 'code' && row.account !== null && (
               <SiteLink href={`/admin/accounts/${row.account}`} onClick={onFollow}>
-                {t('redeemedBy', { account: shortId(row.account) })}
+                {t('redeemedBy', { account: row.account_name ?? shortId(row.account) })}
               </SiteLink>
             )}
           </li>
@@ -135,6 +155,8 @@ function Results({ rows, onFollow }: { readonly rows: readonly Found[]; readonly
     </ul>
   );
 }
+
+const isOwned = ({ kind }: Found): boolean => kind === 'request' || kind === 'job' || kind === 'batch';
 
 /** Returns the page that shows it; null for what has none of its own. */
 function hrefOf({ kind, id }: Found): string | null {
@@ -150,6 +172,14 @@ function hrefOf({ kind, id }: Found): string | null {
       return `/admin/work?job=${value}`;
     case 'batch':
       return `/admin/work?batch=${value}`;
+    case 'code_batch':
+      return `/admin/codes?batch=${value}`;
+    case 'token':
+      return `/admin/audit?token=${value}`;
+    case 'model':
+      return `/admin/models?model=${value}`;
+    case 'upstream':
+      return `/admin/models?tab=upstreams&upstream=${value}`;
     case 'code':
       return null;
   }

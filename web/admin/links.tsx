@@ -4,9 +4,9 @@ import { SiteLink } from '../frame/site-link.tsx';
 export const shortId = (id: string): string => (id.length > 13 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id);
 
 /** @param name what to show instead of the id */
-export const AccountLink = ({ id, name }: { readonly id: string; readonly name?: string | null }) => (
+export const AccountLink = ({ id, name = null }: { readonly id: string; readonly name?: string | null }) => (
   <SiteLink href={`/admin/accounts/${encodeURIComponent(id)}`} class="id-link">
-    {name ?? <code title={id}>{shortId(id)}</code>}
+    {name === null ? <code title={id}>{shortId(id)}</code> : <span title={id}>{name}</span>}
   </SiteLink>
 );
 
@@ -41,3 +41,6 @@ export const UserLink = ({ id, name }: { readonly id: string; readonly name?: st
     {name ?? <code title={id}>{shortId(id)}</code>}
   </SiteLink>
 );
+
+/** The changes of operators to something. @param resource its type, a colon, and its id: `upstream:azure` */
+export const auditHref = (resource: string): string => `/admin/audit?${new URLSearchParams({ resource })}`;

@@ -44,7 +44,7 @@ function useColumns({
   const account: Column<AdminRequest> = {
     name: t('requestAccount'),
     isMinor: true,
-    render: ({ account: id }) => <AccountLink id={id} />,
+    render: ({ account: id, account_name: name }) => <AccountLink id={id} name={name} />,
   };
   const tokens: Column<AdminRequest> = {
     name: t('requestTokens'),

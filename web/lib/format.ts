@@ -17,6 +17,17 @@ function digitsFor(roubles: number): { minimumFractionDigits: number; maximumFra
 /** Sums are exact to a billionth of a rouble. */
 const allDigits = { minimumFractionDigits: 2, maximumFractionDigits: 9 };
 
+const toTheSecond = { dateStyle: 'medium', timeStyle: 'medium' } as const;
+const toTheMillisecond = {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+} as const;
+
 export function createFormat(language: Language, timeZone: string) {
   const number = (value: number, options?: Intl.NumberFormatOptions): string =>
     new Intl.NumberFormat(language, options).format(value);
@@ -50,8 +61,9 @@ export function createFormat(language: Language, timeZone: string) {
       money(value, { ...allDigits, minimumFractionDigits: digits }),
     dateTime: (value: string | number | Date): string =>
       date(value, { dateStyle: 'medium', timeStyle: 'short' }),
+    /** With milliseconds, of times that have them. */
     exactTime: (value: string | number | Date): string =>
-      date(value, { dateStyle: 'medium', timeStyle: 'medium' }),
+      date(value, new Date(value).getMilliseconds() === 0 ? toTheSecond : toTheMillisecond),
     /** Of the last days, so without the year. */
     recentTime: (value: string | number | Date): string =>
       date(value, { day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' }),

@@ -109,3 +109,27 @@ export function listCapabilities(model: Model): Capability[] {
   };
   return capabilities.filter((name) => has[name]);
 }
+
+/** How many requests of a model failed lately. */
+export interface Failures {
+  readonly failed: number;
+  readonly requests: number;
+}
+
+/** Fewer may be chance. */
+const minFailures = 3;
+
+/**
+ * Finds out whether a model mostly fails: in the newest of its hours, and in the one before while that has few requests.
+ * @param hours oldest first
+ * @returns null if it does not
+ */
+export function findFailures(hours: readonly ModelHour[]): Failures | null {
+  let [failed, requests] = [0, 0];
+  for (const { requests: more, success_rate: rate } of hours.slice(-2).toReversed()) {
+    if (requests >= minFailures) break;
+    requests += more;
+    failed += Math.round(more * (1 - (rate ?? 100) / 100));
+  }
+  return failed >= minFailures && failed * 2 > requests ? { failed, requests } : null;
+}

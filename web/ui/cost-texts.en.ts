@@ -21,6 +21,7 @@ const texts = {
   paidByFreeRequest: 'Paid for with a free request',
   beyondBalance: 'Beyond your balance, not charged',
   notCharged: 'It failed, and nothing was charged.',
+  nothingCharged: 'Nothing was charged.',
   noRates:
     'There is no breakdown: a batch is charged line by line, and prices of long ago may not be known any more.',
   estimatedText: 'The gateway counted the tokens, because the vendor did not report them.',

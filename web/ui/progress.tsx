@@ -1,7 +1,19 @@
-/** A bar that fills up. Its number belongs beside it. @param share 0 to 1; null while it is unknown */
-export const Progress = ({ share, label }: { readonly share: number | null; readonly label: string }) => (
+/**
+ * A bar that fills up. Its number belongs beside it.
+ * @param share 0 to 1; null while it is unknown
+ * @param isLimit whether it is bad news if it is full
+ */
+export const Progress = ({
+  share,
+  label,
+  isLimit = false,
+}: {
+  readonly share: number | null;
+  readonly label: string;
+  readonly isLimit?: boolean;
+}) => (
   <div
-    class={`progress ${share === null ? 'unknown' : ''}`}
+    class={`progress ${share === null ? 'unknown' : isLimit && share >= 1 ? 'full' : ''}`}
     role="progressbar"
     aria-label={label}
     aria-valuemin={0}

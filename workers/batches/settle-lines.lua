@@ -28,6 +28,7 @@ local outputBytes = tonumber(ARGV[12]) -- of that object; 0 if it was not stored
 local errorFile = ARGV[13] -- id of the error file if the batch has none yet
 local errorKey = ARGV[14] -- object with the lines for the error file, likewise
 local errorBytes = tonumber(ARGV[15]) -- of that object, likewise
+local notRun = tonumber(ARGV[16]) -- of these lines: how many were not run
 
 -- include '../../shared/work/batches/batch-functions.lua'
 -- include '../../shared/work/settlement/recent-minutes.lua'
@@ -50,7 +51,7 @@ balance, reserved = tonumber(balance), tonumber(reserved) - release
 local left = budgets and budgets.findLeft()
 local payable = math.max(release, math.min(balance - reserved, left or balance))
 local total, settled = 0, 0
-for eachArg = 15, #ARGV - 1, 15 do
+for eachArg = 16, #ARGV - 1, 15 do
   local model = ARGV[eachArg + 1] -- of these lines
   local exactCost = tonumber(ARGV[eachArg + 2]) -- nano-roubles
   local event = ARGV[eachArg + 3] -- the usage event as JSON
@@ -100,6 +101,7 @@ redis.call('HSET', account, 'bal', whole(balance - total))
 if budgets and total > 0 then budgets.change(budgets.today, 0, total) end
 redis.call('HINCRBY', batch, 'cost', whole(total))
 redis.call('HINCRBY', batch, 'rt', reasoningTokens)
+if notRun > 0 then redis.call('HINCRBY', batch, 'nr', notRun) end
 local function addResults(field, file, suffix, key, bytes)
   if bytes == 0 then
     forgetObject(key)

@@ -200,8 +200,9 @@ export class SliceResults {
     const [output, errors] = await this.#store(lines, objects);
     const releaseNano = lines.reduce((sum, { reservedNano }) => sum + reservedNano, 0n);
     const reasoningTokens = lines.reduce((sum, { charge }) => sum + (charge?.reasoningTokens ?? 0), 0);
+    const notRun = lines.filter(({ status }) => status === null).length;
     const models = sumByModel(lines, slice, step, this.#options.plan);
-    const settled = { step, done, isLast, releaseNano, reasoningTokens, output, errors, models };
+    const settled = { step, done, isLast, releaseNano, reasoningTokens, notRun, output, errors, models };
     const { outcome, refusal } = await this.#settle(settled);
     if (outcome !== 'settled') throw new SliceLost();
     for (const { charge, status } of lines) if (charge !== null) this.#noteStats(charge, status ?? 0);
@@ -285,6 +286,7 @@ export class SliceResults {
       billedMs: charge.usage.durationMs,
       promptTokens: charge.usage.promptTokens,
       completionTokens: charge.usage.completionTokens,
+      isAwaited: false,
       costNano: charge.costNano,
       vendorCostNano: charge.vendorCostNano,
     });

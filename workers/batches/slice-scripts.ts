@@ -52,6 +52,7 @@ const settleScript = new LuaScript(
     'errorFile',
     'errorKey',
     'errorBytes',
+    'notRun',
   ],
   {
     itemNames: [
@@ -271,6 +272,8 @@ export interface SettledLines {
   /** What was reserved for these lines. */
   readonly releaseNano: bigint;
   readonly reasoningTokens: number;
+  /** How many of these lines were not run. */
+  readonly notRun: number;
   readonly output: ResultPart;
   readonly errors: ResultPart;
   readonly models: readonly ModelLines[];
@@ -292,7 +295,7 @@ export interface LineSettlement {
 export async function settleLines(
   redis: RedisClient,
   slice: SliceAttempt,
-  { step, done, isLast, releaseNano, reasoningTokens, output, errors, models }: SettledLines,
+  { step, done, isLast, releaseNano, reasoningTokens, notRun, output, errors, models }: SettledLines,
 ): Promise<LineSettlement> {
   const values = {
     ...valuesOf(slice),
@@ -308,6 +311,7 @@ export async function settleLines(
     errorFile: errors.fileId,
     errorKey: errors.object?.key ?? '',
     errorBytes: errors.object?.byteLength ?? 0,
+    notRun,
   };
   const items = models.map(({ model, costNano, event, succeeded, failed }) => ({
     model,

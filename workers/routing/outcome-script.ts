@@ -4,7 +4,8 @@ import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { breakerRules } from '../../shared/routing/breaker-rules.ts';
 import type { CallSlot } from './acquire-script.ts';
-import { cooldownFields, slotsOf } from '../../shared/routing/candidate-keys.ts';
+import { refusalNotedMs } from '../../shared/routing/cooldowns.ts';
+import { cooldownFields, refusalFields, slotsOf } from '../../shared/routing/candidate-keys.ts';
 import type { UpstreamFailure } from '../upstreams/upstream.ts';
 
 const { bucketMs, buckets, minCalls, failedPercent, minAccounts, failedMs } = breakerRules;
@@ -33,6 +34,9 @@ const outcomeScript = new LuaScript(
     'holder',
     'unlessServedForMs',
     'accountIds',
+    'refusalField',
+    'keyRefusal',
+    'routeRefusal',
   ],
   {
     itemNames: ['slots'],
@@ -47,6 +51,7 @@ const outcomeScript = new LuaScript(
       maxPauseMs,
       servedMs,
       retentionMs,
+      refusalNotedMs,
     },
   },
 );
@@ -114,6 +119,7 @@ export async function runOutcome(
 ): Promise<OutcomeResult> {
   const { route, fingerprint } = candidate;
   const slots = slotsOf(candidate);
+  const refusals = refusalFields(candidate);
   const taken = slots.keys.filter((_, i) => slots.limits[i]! > 0);
   const reply = await outcomeScript.run(
     redis,
@@ -138,6 +144,9 @@ export async function runOutcome(
       holder,
       unlessServedForMs: unlessServedForMs === null ? '' : Math.ceil(unlessServedForMs),
       accountIds: JSON.stringify(accountIds.slice(0, maxRecordedAccounts)),
+      refusalField: cooldown?.failure === 'auth' ? refusals[cooldown.scope] : '',
+      keyRefusal: refusals.key,
+      routeRefusal: refusals.keyOnRoute,
     },
     taken.map((key) => ({ slots: key })),
   );

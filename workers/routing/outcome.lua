@@ -14,13 +14,16 @@
 --
 -- A failure that the request itself may have caused does not count if the route served other calls at that time.
 --
+-- A key that the vendor refused for all accounts is noted until a call with it succeeds, so that operators see it after its
+-- cooldown.
+--
 -- Replies {breaker, cooldownFor}: 'same', 'opened', 'open' or 'closed', and the accounts for which the key went on
 -- cooldown: 'nobody', 'accounts' or 'all'.
 -- luacheck: read globals bucketMs buckets minCalls failedPercent minAccounts failedMs firstPauseMs maxPauseMs servedMs
--- luacheck: read globals retentionMs
+-- luacheck: read globals retentionMs refusalNotedMs
 
 local health = KEYS[1] -- hash: recent outcomes of the route, and its breaker
-local cooldowns = KEYS[2] -- hash: cooldowns of the upstream's keys
+local cooldowns = KEYS[2] -- hash: cooldowns of the upstream's keys, and their last refusals
 local servedAccounts = KEYS[3] -- sorted set: accounts whose last call succeeded on the route
 local failedAccounts = KEYS[4] -- sorted set: accounts whose latest two calls failed
 local struckAccounts = KEYS[5] -- sorted set: accounts whose latest call failed, but not the one before
@@ -39,6 +42,9 @@ local calls = tonumber(ARGV[9]) -- how many calls had this outcome
 local holder = ARGV[10] -- of the slots
 local unlessServedForMs = tonumber(ARGV[11]) -- the outcome counts only if no call was served within; '' to count always
 local accountIds = ARGV[12] -- of the accounts that the call served, as JSON
+local refusalField = ARGV[13] -- under which the refusal of the key is noted; '' if it was not refused
+local keyRefusal = ARGV[14] -- field of the key's last refusal
+local routeRefusal = ARGV[15] -- field of its last refusal on the route
 
 -- include '../../shared/platform/redis/clock.lua'
 
@@ -79,6 +85,10 @@ local function startKeyCooldown()
   return 'all'
 end
 local cooldownFor = cooldownField == '' and 'nobody' or startKeyCooldown()
+if cooldownFor == 'all' and refusalField ~= '' then
+  redis.call('HSET', cooldowns, refusalField, string.format('%.0f', nowMs) .. ' ' .. cooldownReason)
+  extendExpiry(cooldowns, refusalNotedMs)
+end
 
 if unlessServedForMs
   and redis.call('ZCOUNT', servedAccounts, nowMs - unlessServedForMs - servedMs, nowMs) > 0 then
@@ -139,6 +149,7 @@ local function recordFailure(account)
   else addVote(struckAccounts, account, windowMs) end
 end
 if outcome == 'ok' then
+  redis.call('HDEL', cooldowns, keyRefusal, routeRefusal)
   for _, account in ipairs(accounts) do recordSuccess(account) end
 else
   removeOld(failedAccounts, failedMs)

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { maxQueuedJobsBound, maxWeight } from '../../../shared/accounts/job-settings.ts';
-import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
-import { refillSources } from '../../../shared/ledger/refill-rows.ts';
+import { Nullable } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
@@ -180,56 +179,6 @@ export const getAccount = defineOperation({
   response: AdminAccountDetails,
   errors: ['not_found'],
   example: { path, response: details },
-});
-
-const AdminRefill = Type.Object(
-  {
-    id: Type.String({ description: 'The id of its entry in the ledger.' }),
-    created_at: Moment('When it was made.'),
-    source: StringEnum(refillSources, {
-      description:
-        'An `operator`, a redeemed `code`, or the `signup`. The balance that an account begins with is one, too.',
-    }),
-    amount: Roubles('What was added, in roubles; negative if money was taken back.'),
-    free_requests: Type.Integer(),
-    code: Nullable(Type.String({ description: 'The code, as issued; it is worth nothing any more.' })),
-    note: Nullable(Type.String({ description: 'What the operator noted.' })),
-  },
-  { title: 'AdminRefill' },
-);
-
-export const listAccountRefills = defineOperation({
-  operationId: 'listAccountRefills',
-  tag: 'Admin',
-  summary: 'List the refills of an account',
-  description: 'Credits of operators, redeemed codes and the sign-up, for ever. Refills appear at once.',
-  method: 'get',
-  path: '/admin/accounts/{account_id}/refills',
-  auth: 'admin',
-  adminScope: 'read',
-  pathParameters: AdminAccountPath,
-  query: Type.Object(pageQuery),
-  response: PageOfAdmin(AdminRefill),
-  errors: ['not_found'],
-  example: {
-    path,
-    query: { limit: 20 },
-    response: {
-      data: [
-        {
-          id: 'credit-47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
-          created_at: '2026-11-21T09:15:04.000Z',
-          source: 'operator',
-          amount: 50,
-          free_requests: 0,
-          code: null,
-          note: 'invoice 1742',
-        },
-      ],
-      has_more: true,
-      last_id: '2',
-    },
-  },
 });
 
 export const updateAccount = defineOperation({

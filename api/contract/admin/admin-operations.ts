@@ -4,12 +4,12 @@ import {
   createAccount,
   creditAccount,
   getAccount,
-  listAccountRefills,
   listAccounts,
   unbanAccount,
   unlinkAccount,
   updateAccount,
 } from './accounts.ts';
+import { listAccountAddresses, listAccountRefills } from './account-history.ts';
 import { createRefillCodes, listRefillCodes, revokeCodesOfBatch, revokeRefillCode } from './codes.ts';
 import { findAnything } from './find.ts';
 import {
@@ -36,17 +36,14 @@ import {
   updateModel,
 } from './routes.ts';
 import { banUser, getUser, listUsers, revokeUserSessions, unbanUser } from './users.ts';
+import { cancelAdminBatch, getAdminBatch, listAdminBatches, retryAdminBatch } from './batches.ts';
 import {
-  cancelAdminBatch,
   cancelAdminJob,
   drainQueue,
-  getAdminBatch,
   getAdminJob,
-  listAdminBatches,
   listAdminJobs,
   listFailedJobsOfQueue,
   listQueues,
-  retryAdminBatch,
   retryQueue,
 } from './work.ts';
 
@@ -64,6 +61,7 @@ export const adminOperations = {
   getAccount,
   listAccountRefills,
   verifyAccountLedger,
+  listAccountAddresses,
   updateAccount,
   creditAccount,
   banAccount,

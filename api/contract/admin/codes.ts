@@ -4,6 +4,7 @@ import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
 import {
+  AccountName,
   Count,
   IdInQuery,
   maxAmount,
@@ -24,6 +25,7 @@ const AdminCode = Type.Object(
     expires_at: OptionalMoment('Until when it can be redeemed.'),
     status: StringEnum(refillCodeStates),
     redeemed_by: Nullable(Type.String({ description: 'The id of the account.' })),
+    account_name: AccountName,
     redeemed_at: OptionalMoment('When it was redeemed.'),
     batch: Nullable(
       Type.String({
@@ -46,6 +48,7 @@ const code = {
   expires_at: null,
   status: 'unused',
   redeemed_by: null,
+  account_name: null,
   redeemed_at: null,
   batch,
 };

@@ -27,6 +27,28 @@ export const OptionalMoment = (description: string) => Nullable(Moment(descripti
 export const Count = (description?: string) =>
   Type.Integer({ minimum: 0, ...(description === undefined ? {} : { description }) });
 
+/** Beside the id of an account. */
+export const AccountName = Nullable(
+  Type.String({
+    description:
+      'The name of the account, or else its email address; null if it has neither, or MongoDB does not respond.',
+  }),
+);
+
+/** The last refusal of a key. */
+export const LastRefusal = Nullable(
+  Type.Object(
+    {
+      at: Moment('When the vendor refused it.'),
+      reason: Type.String({ description: 'With which status, and code of the vendor.' }),
+    },
+    {
+      description:
+        'The last refusal of a key by the vendor, such as for want of credit; null once a call with it has succeeded, and after an hour.',
+    },
+  ),
+);
+
 export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,

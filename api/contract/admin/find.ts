@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { foundKinds } from '../../../shared/admin/find-anything.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
+import { AccountName } from './fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 
 const AdminFound = Type.Object(
@@ -10,6 +11,7 @@ const AdminFound = Type.Object(
     account: Nullable(
       Type.String({ description: 'The id of the account that it belongs to; of a code, that redeemed it.' }),
     ),
+    account_name: AccountName,
     label: Nullable(
       Type.String({
         description:
@@ -29,17 +31,26 @@ export const findAnything = defineOperation({
   summary: 'Find what a customer names',
   description:
     'An account by its id, its API key, its number in the account area, or the beginning of a word of its name, address or note; ' +
-    'a user by id or address; a request, job or batch by id; a refill code by itself. At most ten accounts. A key or a code in the ' +
-    'body is in no log.',
+    'a user by id or address; a request, job or batch by id; a refill code by itself; the codes that were made together by the ' +
+    'id of their batch; a token by its name; models and upstreams by a part of their names. Up to ten ids may be separated by ' +
+    'blanks or commas, and `x-request-id:` before them is ignored. At most ten accounts. A key or a code in the body is in no log.',
   method: 'post',
   path: '/admin/find',
   auth: 'admin',
   adminScope: 'read',
-  body: Type.Object({ text: Type.String({ minLength: 1, maxLength: 200, format: 'not-blank' }) }),
-  response: Type.Object({ data: Type.Array(AdminFound) }),
+  body: Type.Object({ text: Type.String({ minLength: 1, maxLength: 1_000, format: 'not-blank' }) }),
+  response: Type.Object({
+    data: Type.Array(AdminFound),
+    is_unknown_key: Type.Boolean({
+      description: 'Whether the text is an API key, and no account has it: it may have been replaced.',
+    }),
+  }),
   errors: [],
   example: {
     body: { text: request },
-    response: { data: [{ kind: 'request', id: request, account, label: 'gpt-4o-mini' }] },
+    response: {
+      data: [{ kind: 'request', id: request, account, account_name: 'Example Ltd', label: 'gpt-4o-mini' }],
+      is_unknown_key: false,
+    },
   },
 });

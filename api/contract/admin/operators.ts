@@ -3,7 +3,7 @@ import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { IdInQuery, Moment, OptionalMoment, PageOfAdmin, pageQuery } from './fields.ts';
+import { AccountName, IdInQuery, Moment, OptionalMoment, PageOfAdmin, pageQuery } from './fields.ts';
 
 const Scope = StringEnum(adminScopes, {
   description:
@@ -173,6 +173,7 @@ const AuditEvent = Type.Object(
     os_user: Nullable(Type.String({ description: 'Of a command: the user of the operating system.' })),
     action: Type.String(),
     resource: Type.String({ description: 'Its type, a colon, and its id.' }),
+    account_name: AccountName,
     outcome: StringEnum(['started', 'done', 'failed'], {
       description: '`started`: how it ended is not known, because the process died or a store failed.',
     }),
@@ -193,6 +194,7 @@ const event = {
   os_user: null,
   action: 'account.credit',
   resource: 'account:0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a',
+  account_name: 'Example Ltd',
   outcome: 'done',
   ended_at: '2026-11-21T09:15:04.012Z',
   before: { balance: 100, free_requests: 0 },
@@ -216,8 +218,8 @@ export const listAuditEvents = defineOperation({
     token: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Only by this token.' })),
     resource: Type.Optional(
       IdInQuery(
-        'Only of this resource, such as `account:0f7c2a1e-…`, or of this type, such as `account`. The changes of an account ' +
-          'include that it was unlinked from its user.',
+        'Only of this resource, such as `account:0f7c2a1e-…`, of this type, such as `account`, or of any type with this id: ' +
+          '`:0f7c2a1e-…`. The changes of an account include that it was unlinked from its user.',
         200,
       ),
     ),

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
-import { Count, Moment, OptionalMoment, Roubles } from './fields.ts';
+import { Count, LastRefusal, Moment, OptionalMoment, Roubles } from './fields.ts';
 
 const seconds = (description: string) => Nullable(Type.Number({ minimum: 0, description }));
 
@@ -28,7 +28,7 @@ const trafficFields = {
       'worker took them are not counted.',
   ),
   median_seconds: seconds(
-    'From admission to the end of the requests that succeeded: half were as fast. Null if none did.',
+    'From admission to the end of the requests that succeeded, without durable jobs and lines of batches, for which nobody waits: half were as fast. Null if there are none.',
   ),
   p95_seconds: seconds('The same of 95 of 100.'),
   first_token_median_seconds: seconds(
@@ -95,6 +95,7 @@ const Upstream = Type.Object(
     keys: Count('Its keys in the catalog.'),
     refused_keys: Nullable(Count('Those of them that it refuses; null if that is not known.')),
     cooldown_seconds: Count('For how long the key is set aside that is so for longest.'),
+    last_refusal: LastRefusal,
   },
   { title: 'OverviewUpstream' },
 );
@@ -133,6 +134,30 @@ const Condition = Type.Object(
   { title: 'OverviewCondition' },
 );
 
+const refusalCauses = ['disabled', 'drained', 'refused', 'cooldown', 'breaker'] as const;
+
+const RefusingModel = Type.Object(
+  {
+    model: Type.String({ description: 'Its id in the catalog.' }),
+    causes: Type.Array(
+      Type.Object({
+        why: StringEnum(refusalCauses, {
+          description:
+            '`disabled` and `drained` by an operator; `refused`: the vendor refuses all keys; `cooldown`: all keys are set aside; ' +
+            '`breaker`: calls have failed.',
+        }),
+        upstream: Nullable(Type.String({ description: 'Null if the model is disabled.' })),
+        reason: Nullable(Type.String({ description: 'Of a key that is set aside.' })),
+        resource: Nullable(
+          Type.String({ description: 'What an operator changed, as `GET /v1/admin/audit` takes it.' }),
+        ),
+      }),
+      { description: 'One for each upstream, or that the model is disabled.' },
+    ),
+  },
+  { title: 'OverviewRefusingModel' },
+);
+
 const parts = ['traffic', 'queues', 'upstreams', 'processes', 'ledger'] as const;
 
 export const Overview = Type.Object(
@@ -145,6 +170,12 @@ export const Overview = Type.Object(
       description:
         'What is wrong now, as this api process sees it, the worst first: what operators get alerts about.',
     }),
+    refusing_models: Nullable(
+      Type.Array(RefusingModel, {
+        description:
+          'Models that can serve nobody now, although the gateway has routes to them; null if that is not known.',
+      }),
+    ),
     traffic: Nullable(
       Type.Object({
         hour: Period,
@@ -218,6 +249,12 @@ const example: Overview = {
       about: [{ kind: 'upstream', id: 'azure' }],
     },
   ],
+  refusing_models: [
+    {
+      model: 'gpt-4o-mini',
+      causes: [{ why: 'drained', upstream: 'openai', reason: null, resource: 'upstream:openai' }],
+    },
+  ],
   traffic: {
     hour: period,
     day: { ...period, since: '2026-11-20T10:00:00.000Z' },
@@ -251,6 +288,7 @@ const example: Overview = {
       keys: 2,
       refused_keys: 1,
       cooldown_seconds: 540,
+      last_refusal: { at: '2026-11-21T09:02:10.000Z', reason: 'refused with 401' },
     },
   ],
   processes: { apis: processes, workers: processes },

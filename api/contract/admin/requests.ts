@@ -16,6 +16,7 @@ const requestId = '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2';
 const request: AdminRequest = {
   id: requestId,
   account: accountId,
+  account_name: 'Example Ltd',
   created_at: '2026-11-21T09:15:04.000Z',
   is_expired: false,
   model: 'gpt-4o-mini',

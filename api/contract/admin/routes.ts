@@ -3,7 +3,7 @@ import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { ModelType } from '../../../shared/contract/models.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, PageOfAdmin, pageQuery } from './fields.ts';
+import { Count, LastRefusal, PageOfAdmin, pageQuery } from './fields.ts';
 
 const AdminModel = Type.Object(
   {
@@ -137,6 +137,7 @@ const AdminRoute = Type.Object(
     }),
     key: Nullable(Type.String({ description: 'The position of the key, and its name in the logs.' })),
     not_called: Nullable(Type.String({ description: 'Why it is not called.' })),
+    last_refusal: LastRefusal,
     drained: Type.Boolean({ description: 'Whether an operator has drained it, or its whole upstream.' }),
     upstream_drained: Type.Boolean({ description: 'Whether an operator has drained the whole upstream.' }),
     breaker: StringEnum(['closed', 'open', 'half-open']),
@@ -165,6 +166,7 @@ const route = {
   usable: true,
   key: null,
   not_called: null,
+  last_refusal: null,
   drained: false,
   upstream_drained: false,
   breaker: 'closed',

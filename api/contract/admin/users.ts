@@ -3,7 +3,16 @@ import { noGrantReasons } from '../../../shared/accounts/no-grant-reasons.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, pageQuery } from './fields.ts';
+import {
+  AccountName,
+  Count,
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  Reason,
+  Roubles,
+  pageQuery,
+} from './fields.ts';
 
 const userFields = {
   id: Type.String(),
@@ -20,6 +29,7 @@ const AdminUser = Type.Object(userFields, { title: 'AdminUser' });
 
 const LinkedAccount = Type.Object({
   id: Type.String(),
+  account_name: AccountName,
   link: Type.Integer(),
   label: Type.String(),
   primary: Type.Boolean({ description: 'Whether it is the one that was linked first.' }),
@@ -52,6 +62,7 @@ const UserEvent = Type.Object(
       description: '`started`: how it ended is not known.',
     }),
     account: Nullable(Type.String({ description: 'The id of the account that it was about.' })),
+    account_name: AccountName,
     label: Nullable(Type.String({ description: 'The label of this account at that time.' })),
     address: Address('Of the client; null for what operators do.'),
     device: Nullable(Type.String()),
@@ -72,6 +83,7 @@ const SignupGrant = Type.Object(
       StringEnum(noGrantReasons, { description: 'Why there is none; null if there is one.' }),
     ),
     account: Nullable(Type.String({ description: 'The id of the account that got it.' })),
+    account_name: AccountName,
     balance: Roubles('What was given, in roubles.'),
     free_requests: Type.Integer({ description: 'The same in free requests.' }),
   },
@@ -148,12 +160,14 @@ export const getUser = defineOperation({
         at: '2026-11-21T09:15:30.000Z',
         refused: null,
         account: exampleAccount,
+        account_name: 'Example Ltd',
         balance: 0,
         free_requests: 10,
       },
       accounts: [
         {
           id: exampleAccount,
+          account_name: 'Example Ltd',
           link: 1_204_337,
           label: 'Main',
           primary: true,
@@ -180,6 +194,7 @@ export const getUser = defineOperation({
           action: 'signed-up',
           outcome: 'done',
           account: null,
+          account_name: null,
           label: null,
           address: '192.0.2.1',
           device: 'Firefox, Windows',

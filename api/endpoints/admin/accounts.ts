@@ -30,6 +30,7 @@ import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import type { Services } from '../../services.ts';
 import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
+import { listAddresses } from './list-addresses.ts';
 import { toUserDeps } from './to-user-deps.ts';
 
 type AccountContext = ApiContext & { readonly state: { readonly path: AdminAccountPath } };
@@ -103,10 +104,19 @@ export const listAccountRefills = defineAdminEndpoint(
       throw invalidField(['query', 'after'], 'must be the last_id of a page of this list');
     return await readFromDatabase(services, context, 'list', async () => {
       const id = await findAccountId(services, context);
-      const request = { limit, after: after === null ? null : Number(after) };
+      const { search = null } = context.state.query;
+      const request = { limit, search, after: after === null ? null : Number(after) };
       return presentPage(await listRefills(services, id, request), describeRefill);
     });
   },
+);
+
+export const listAccountAddresses = defineAdminEndpoint(
+  operations.listAccountAddresses,
+  (services) => (context) =>
+    readFromDatabase(services, context, 'list', async () =>
+      listAddresses(services, await findAccountId(services, context)),
+    ),
 );
 
 export const getAccount = defineAdminEndpoint(
@@ -211,7 +221,7 @@ export const getWebhookSecret = defineAdminEndpoint(
   operations.getWebhookSecret,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const id = await findId(services, context);
+      const id = await findAccountId(services, context);
       return { id, secret: await showWebhookSecret(services, trailOf(services, context), id) };
     }),
 );
@@ -220,7 +230,7 @@ export const rotateWebhookSecret = defineAdminEndpoint(
   operations.rotateWebhookSecret,
   (services) => (context) =>
     inDatabaseTurn(services, context, async () => {
-      const id = await findId(services, context);
+      const id = await findAccountId(services, context);
       if (context.state.query.dry_run) return await dryRunRotateWebhookSecret(services, id);
       return { id, secret: await rotateInStores(services, trailOf(services, context), id) };
     }),

@@ -1,4 +1,5 @@
 import type { RefillCodeDocument } from '../../../shared/accounts/refill-code-store.ts';
+import { addAccountNames } from '../../../shared/admin/account-names.ts';
 import {
   createCodes,
   describeCode,
@@ -13,14 +14,16 @@ import { operations } from '../../contract/operations.ts';
 import { readIdempotencyKey } from '../../http/request/idempotency-key.ts';
 import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
+import type { Services } from '../../services.ts';
 import { readAmount } from './accounts.ts';
 import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
 
-const present = (code: RefillCodeDocument): object => ({
-  id: code._id,
-  ...describeCode(code),
-  batch: code.batch ?? null,
-});
+const present = async (services: Services, codes: readonly RefillCodeDocument[]) =>
+  await addAccountNames(
+    services,
+    codes.map((code) => ({ id: code._id, ...describeCode(code), batch: code.batch ?? null })),
+    ({ redeemed_by: account }) => account,
+  );
 
 export const createRefillCodes = defineAdminEndpoint(
   operations.createRefillCodes,
@@ -50,9 +53,10 @@ export const listRefillCodes = defineAdminEndpoint(
   operations.listRefillCodes,
   (services) => async (context) => {
     const { status = null, batch = null } = context.state.query;
-    return await readFromDatabase(services, context, 'list', async () =>
-      presentPage(await listCodes(services, { status, batch }, pageOf(context.state.query)), present),
-    );
+    return await readFromDatabase(services, context, 'list', async () => {
+      const page = await listCodes(services, { status, batch }, pageOf(context.state.query));
+      return presentPage({ ...page, rows: await present(services, page.rows) }, (row) => row);
+    });
   },
 );
 
@@ -66,7 +70,10 @@ export const revokeRefillCode = defineAdminEndpoint(
           message: 'There is no code with this id. GET /v1/admin/codes lists codes with their ids.',
         });
       if (context.state.query.dry_run) return dryRunRevokeCodes([code]);
-      return present(await revokeCode(services, trailOf(services, context), code));
+      const [revoked] = await present(services, [
+        await revokeCode(services, trailOf(services, context), code),
+      ]);
+      return revoked!;
     }),
 );
 

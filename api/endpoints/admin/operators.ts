@@ -1,6 +1,7 @@
 import { describeEvent, readResource } from '../../../shared/admin/audit-log.ts';
 import type { AdminCaller } from '../../../shared/admin/admin-scope.ts';
-import { AuditLogStore } from '../../../shared/admin/audit-log-store.ts';
+import { addAccountNames } from '../../../shared/admin/account-names.ts';
+import { AuditLogStore, type AuditDocument } from '../../../shared/admin/audit-log-store.ts';
 import { takePage, toPage } from '../../../shared/admin/page.ts';
 import { dryRunRevokeToken } from '../../../shared/admin/dry-run-access.ts';
 import { createToken, findToken, listTokens, revokeToken } from '../../../shared/admin/tokens.ts';
@@ -10,6 +11,7 @@ import { inDatabaseTurn } from '../../http/request/in-database-turn.ts';
 import { readFromDatabase } from '../../http/request/read-turns.ts';
 import { readCookie, setCookie } from '../../http/request/session-cookies.ts';
 import { readPeriodBounds } from '../read-period-bounds.ts';
+import type { Services } from '../../services.ts';
 import { adminOf, noToken } from './authenticate-admin.ts';
 import { defineAdminEndpoint, pageOf, presentPage, trailOf } from './define-admin-endpoint.ts';
 
@@ -88,6 +90,12 @@ export const endAdminSession = defineAdminEndpoint(
   },
 );
 
+/** With the names of the accounts that were changed. */
+const present = async (services: Services, events: readonly AuditDocument[]) =>
+  await addAccountNames(services, events.map(describeEvent), ({ resource }) =>
+    resource.startsWith('account:') ? resource.slice('account:'.length) : null,
+  );
+
 export const listAuditEvents = defineAdminEndpoint(
   operations.listAuditEvents,
   (services) => async (context) => {
@@ -100,10 +108,8 @@ export const listAuditEvents = defineAdminEndpoint(
     };
     return await readFromDatabase(services, context, 'list', async () => {
       const found = await new AuditLogStore(services.mongo.db).list(filter, { after, limit: limit + 1 });
-      return presentPage(
-        toPage(found, limit, ({ _id }) => _id),
-        describeEvent,
-      );
+      const page = toPage(found, limit, ({ _id }) => _id);
+      return presentPage({ ...page, rows: await present(services, page.rows) }, (row) => row);
     });
   },
 );
@@ -116,6 +122,7 @@ export const getAuditEvent = defineAdminEndpoint(
         throw new AppError('not_found', {
           message: 'There is no change with this id. Changes are kept for 400 days.',
         });
-      return describeEvent(event);
+      const [described] = await present(services, [event]);
+      return described!;
     }),
 );

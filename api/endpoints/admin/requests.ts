@@ -1,3 +1,5 @@
+import { addAccountNames } from '../../../shared/admin/account-names.ts';
+import type { NamelessRequest } from '../../../shared/contract/admin-requests.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
 import { maxCsvRows } from '../../../shared/contract/fields.ts';
 import { addDays, toDay } from '../../../shared/ledger/days.ts';
@@ -10,6 +12,7 @@ import { writeRankedSpendJson, writeSpendCsv, writeSpendJson } from '../../../sh
 import {
   RequestListStore,
   UnknownPosition,
+  type FoundRequest,
   type RequestCount,
   type RequestFilter,
 } from '../../../shared/ledger/request-list-store.ts';
@@ -44,8 +47,12 @@ export const listAdminRequests = defineAdminEndpoint(
         throw invalidField(['query', 'after'], 'must be the id of a request that is still in the log');
       });
       const total: RequestCount | null = after === undefined ? await store.count(filter) : null;
+      const rows = await services.prices.addTo(page.rows);
       return {
-        data: (await services.prices.addTo(page.rows)).map((row) => presentRequest(row, services.catalog)),
+        data: await nameAccounts(
+          services,
+          rows.map((row) => presentRequest(row, services.catalog)),
+        ),
         has_more: page.hasMore,
         last_id: page.rows.at(-1)?._id ?? null,
         total: total?.count ?? null,
@@ -54,6 +61,9 @@ export const listAdminRequests = defineAdminEndpoint(
     });
   },
 );
+
+const nameAccounts = (services: Services, rows: readonly NamelessRequest[]) =>
+  addAccountNames(services, rows, ({ account }) => account);
 
 /** Rows of a file that are read together. */
 const csvPageSize = 300;
@@ -76,6 +86,12 @@ async function sendCsv(services: Services, context: ApiContext, filter: RequestF
   return null;
 }
 
+async function present(services: Services, { row, entry }: FoundRequest): Promise<NamelessRequest> {
+  if (row === undefined) return presentExpiredRequest(entry);
+  const [priced] = await services.prices.addTo([row]);
+  return presentRequest(priced!, services.catalog);
+}
+
 export const getAdminRequest = defineAdminEndpoint(
   operations.getAdminRequest,
   (services) => (context) =>
@@ -87,9 +103,8 @@ export const getAdminRequest = defineAdminEndpoint(
             'No request with this id was charged or failed at a model. One that was rejected, or has not ended yet, is only in ' +
             'the logs of the api processes.',
         });
-      if (found.row === undefined) return presentExpiredRequest(found.entry);
-      const [priced] = await services.prices.addTo([found.row]);
-      return presentRequest(priced!, services.catalog);
+      const [named] = await nameAccounts(services, [await present(services, found)]);
+      return named!;
     }),
 );
 

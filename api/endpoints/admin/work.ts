@@ -1,3 +1,4 @@
+import { addAccountNames } from '../../../shared/admin/account-names.ts';
 import {
   cancelBatch,
   describeRow,
@@ -10,6 +11,7 @@ import { describeBatch } from '../../../shared/admin/describe-batch.ts';
 import { cancelJob, findJobOwner, listJobs, showJob } from '../../../shared/admin/jobs.ts';
 import { readPlace, type ListPlace, type OwnedId } from '../../../shared/admin/list-place.ts';
 import { describeQueues, drainQueue as drainInStores } from '../../../shared/admin/queues.ts';
+import type { Page } from '../../../shared/admin/page.ts';
 import { dryRunRetryFailedJobs, retryFailedJobs } from '../../../shared/admin/retry-failed-jobs.ts';
 import { listBatches } from '../../../shared/admin/read-batches.ts';
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
@@ -43,7 +45,7 @@ export const listFailedJobsOfQueue = defineAdminEndpoint(
     const filter = { accountId: null, status: 'failed', queue: context.state.path.queue } as const;
     const request = placesOf(context.state.query, null);
     return await readFromRedis(services, readerOf(context), 'list', async () =>
-      presentPage(await listJobs(services, filter, request), (job) => job),
+      presentNamed(services, await listJobs(services, filter, request)),
     );
   },
 );
@@ -74,8 +76,22 @@ async function findOwnerOfJob(services: Services, id: string, account?: string):
 async function readJob(services: Services, owner: OwnedId): Promise<object> {
   const job = await showJob(services, owner);
   if (job === null) throw noSuchJob();
-  return job;
+  return await nameOne(services, job);
 }
+
+interface OfAccount {
+  readonly account: string;
+}
+
+const nameAll = <T extends OfAccount>(services: Services, rows: readonly T[]) =>
+  addAccountNames(services, rows, ({ account }) => account);
+
+const nameOne = async <T extends OfAccount>(services: Services, row: T): Promise<T> =>
+  (await nameAll(services, [row]))[0]!;
+
+/** Presents a page of a list, with the names of its accounts. */
+const presentNamed = async <T extends OfAccount>(services: Services, page: Page<T>) =>
+  presentPage({ ...page, rows: await nameAll(services, page.rows) }, (row) => row);
 
 const noSuchJob = (): AppError =>
   new AppError('not_found', {
@@ -110,7 +126,7 @@ export const listAdminJobs = defineAdminEndpoint(operations.listAdminJobs, (serv
   const request = placesOf(context.state.query, accountId);
   if (accountId !== null) await checkAccount(services, context, accountId);
   return await readFromRedis(services, readerOf(context), 'list', async () =>
-    presentPage(await listJobs(services, { accountId, status }, request), (job) => job),
+    presentNamed(services, await listJobs(services, { accountId, status }, request)),
   );
 });
 
@@ -155,10 +171,15 @@ export const listAdminBatches = defineAdminEndpoint(
     if (accountId !== null) await checkAccount(services, context, accountId);
     return await readFromRedis(services, readerOf(context), 'list', async () => {
       const page = await listBatches(services.redis, { accountId, status }, request);
-      return presentPage(page, (batch) => describeRow(batch, Date.now()));
+      const rows = page.rows.map((batch) => describeRow(batch, Date.now()));
+      return await presentNamed(services, { ...page, rows });
     });
   },
 );
+
+async function showBatch(services: Services, { accountId, id }: OwnedId): Promise<object> {
+  return await nameOne(services, await describeBatch(services.redis, accountId, id));
+}
 
 export const getAdminBatch = defineAdminEndpoint(
   operations.getAdminBatch,
@@ -166,7 +187,7 @@ export const getAdminBatch = defineAdminEndpoint(
     readFromRedis(services, readerOf(context), 'one', async () => {
       const { account } = context.state.query;
       const owner = await findOwnerOfBatch(services, context.state.path.batch_id, account);
-      return await describeBatch(services.redis, owner.accountId, owner.id);
+      return await showBatch(services, owner);
     }),
 );
 
@@ -178,7 +199,7 @@ export const cancelAdminBatch = defineAdminEndpoint(
     if (isDryRun) return await dryRunCancelBatch(services, owner);
     await describeBatch(services.redis, owner.accountId, owner.id);
     await cancelBatch(services, trailOf(services, context), owner);
-    return await describeBatch(services.redis, owner.accountId, owner.id);
+    return await showBatch(services, owner);
   },
 );
 
@@ -193,6 +214,6 @@ export const retryAdminBatch = defineAdminEndpoint(
     const trail = trailOf(services, context);
     const retried = await retryFailedLines({ ...services, signal }, trail, owner, mayRepeat);
     if (retried.isReplay) context.set('idempotent-replayed', 'true');
-    return await describeBatch(services.redis, owner.accountId, retried.id);
+    return await showBatch(services, { ...owner, id: retried.id });
   },
 );

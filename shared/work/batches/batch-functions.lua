@@ -209,8 +209,10 @@ local function endIfDone(accountId, id, batch)
   if tonumber(cursor) < tonumber(size) or redis.call('EXISTS', slicesOf(accountId, id)) == 1 then return false end
   if errors then
     -- Its input is lost, so nobody knows the lines that have no result.
-    local lines, succeeded = unpack(redis.call('HMGET', batch, 'lines', 'ok'))
-    redis.call('HSET', batch, 'bad', whole(tonumber(lines) - tonumber(succeeded)))
+    local lines, succeeded, failed = unpack(redis.call('HMGET', batch, 'lines', 'ok', 'bad'))
+    local lost = tonumber(lines) - tonumber(succeeded) - tonumber(failed)
+    redis.call('HINCRBY', batch, 'bad', lost)
+    redis.call('HINCRBY', batch, 'nr', lost)
     endBatch(accountId, id, batch, 'failed')
     return true
   end

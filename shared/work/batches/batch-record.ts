@@ -41,6 +41,8 @@ export interface BatchRecord {
   readonly lines: number;
   readonly succeeded: number;
   readonly failed: number;
+  /** The part of the failed lines that were not run. */
+  readonly notRun: number;
   readonly costNano: bigint;
   readonly reservedNano: bigint;
   /** The most that the batch may cost. Null if its caller set no maximum. */
@@ -103,6 +105,7 @@ export function parseBatch(
     lines: count('lines'),
     succeeded: count('ok'),
     failed: count('bad'),
+    notRun: count('nr'),
     costNano: money('cost'),
     reservedNano: money('res'),
     maxCostNano: max === undefined ? null : BigInt(max),

@@ -40,6 +40,7 @@ export function presentBatch(batch: BatchRecord, nowMs: number): Batch {
       total_tokens: usage.promptTokens + usage.completionTokens,
     },
     metadata: batch.metadata,
+    lines_not_run: batch.notRun,
     eta_seconds: hasEnded ? null : estimateEta(batch, nowMs),
     cost: toRubNumber(batch.costNano),
     max_cost: batch.maxCostNano === null ? null : toRubNumber(batch.maxCostNano),

@@ -172,7 +172,7 @@ async function settle(
   });
   if (settlement.outcome === 'settled') {
     const { costNano, free } = settlement;
-    requestStats.note({ ...event, costNano, vendorCostNano });
+    requestStats.note({ ...event, isAwaited: jobAttempt === undefined, costNano, vendorCostNano });
     const { model } = request;
     deps.usageMetrics?.note({ model, usage, reasoningTokens: reasoningTokens ?? 0, costNano });
     return { receipt: { costNano, free, durationMs }, isSettled: true };

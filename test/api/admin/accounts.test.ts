@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
 import { redisKeys } from '../../../shared/platform/redis/redis-keys.ts';
+import { adminTokenName } from '../../../shared/admin/admin-scope.ts';
 import { deriveId, hashRequest } from '../../../shared/admin/once-for-ever.ts';
 import { readAdmin } from '../../support/admin.ts';
 import {
@@ -141,7 +142,13 @@ test('the refills of an account are listed at once, by pages, also by the comman
       { amount: 5, note: null, source: 'operator', code: null },
     ],
   );
+  t.true(rows.every(({ token }) => token === adminTokenName));
   t.deepEqual(await readAdmin(stack.env, 'account', 'refills', id), rows);
+  const found = await call<{ data: Account[] }>('GET', `/accounts/${id}/refills?search=B`);
+  t.deepEqual(
+    found.body.data.map(({ note }) => note),
+    ['b'],
+  );
   t.is((await call('GET', `/accounts/${id}/refills?after=x`)).status, 422);
   t.is((await call('GET', '/accounts/none/refills')).status, 404);
 });

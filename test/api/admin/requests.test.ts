@@ -89,6 +89,11 @@ test('requests are listed by account, outcome and time, in pages, with their tot
     failures.body.data.map(({ id }) => id),
     [ids[3]],
   );
+  const addresses = await get<{ data: object[] }>(`/accounts/${accountId}/addresses`);
+  t.like(addresses.body, { is_complete: true, addresses: 1 });
+  const [first, last] = [rows[6]!.at.toISOString(), rows[0]!.at.toISOString()];
+  t.like(addresses.body.data[0], { requests: 7, failed: 1, first_at: first, last_at: last });
+  t.is((await get('/accounts/none/addresses')).status, 404);
   const next = await get<RequestPage>(`/requests?account=${accountId}&limit=3&after=${ids[2]}`);
   t.like(next.body, { total: null, has_more: true, last_id: ids[5] });
   const since = encodeURIComponent(rows[2]!.at.toISOString());
@@ -299,6 +304,23 @@ test('whatever a customer names is found: account, key, user, request, job, batc
   t.deepEqual(await find(`“${account.apiKey}”`), [ofAccount]);
   t.deepEqual(await find(`my code is ${code.toLowerCase()}!`), [`${unused} ${account.id}`]);
   t.deepEqual(await find('nobody'), []);
+
+  t.deepEqual(await find(`x-request-id: ${request}, ${batch.id}`), [
+    `request ${request} ${account.id}`,
+    `batch ${batch.id} ${account.id}`,
+  ]);
+  const made = await callAdmin<{ batch: string }>(stack.url, testAdminToken, 'POST', '/codes', {
+    balance: 1,
+  });
+  t.deepEqual(await find(made.body.batch), [`code_batch ${made.body.batch}`]);
+  await callAdmin(stack.url, testAdminToken, 'POST', '/tokens', { name: 'found-token', scope: 'read' });
+  t.deepEqual(await find('found-token'), ['token found-token']);
+  t.true((await find(chat.model)).includes(`model ${chat.model}`));
+  t.true((await find('builtin')).includes('upstream builtin'));
+  const unknown = await callAdmin(stack.url, testAdminToken, 'POST', '/find', {
+    text: `mg-${'a'.repeat(43)}`,
+  });
+  t.deepEqual(unknown.body, { data: [], is_unknown_key: true } as unknown);
 });
 
 test('find asks for a text: blanks are none', async (t) => {

@@ -41,6 +41,10 @@ test('a page of the log reads its own events, by each filter, and has a time lim
     t.true(page.documents <= 6 && page.keys <= 6, `${JSON.stringify(filter)}: ${JSON.stringify(page)}`);
     t.true(page.maxTimesMs.every((ms) => ms === 5_000));
   }
+  const ofAnyType = await countExamined(mongo, async () => {
+    t.is((await store.list({ resourceId: 'anna' }, { after: null, limit: 6 })).length, 5);
+  });
+  t.true(ofAnyType.documents <= 6, JSON.stringify(ofAnyType));
   const ofAccount = { resourceType: 'account', resourceId: 'eve' } as const;
   const both = await countExamined(mongo, async () => {
     const first = await store.list(ofAccount, { after: null, limit: 4 });

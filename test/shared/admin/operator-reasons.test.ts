@@ -6,7 +6,7 @@ test('a reason is translated with its values and the reasons in it, and the word
   for (const [text, translated] of [
     [writeOperatorReason('banned'), 'его аккаунт заблокирован'],
     [cooldown('rate limit reached'), 'ключ отложен ещё на 61 с: достигнут лимит запросов'],
-    [cooldown('refused with 401 (bad: key)'), 'ключ отложен ещё на 61 с: вендор отказал: 401 (bad: key)'],
+    [cooldown('refused with 401 (bad: key)'), 'ключ отложен ещё на 61 с: поставщик отказал: 401 (bad: key)'],
     [`acme: ${cooldown('their words')}`, 'acme: ключ отложен ещё на 61 с: their words'],
     [
       `${writeOperatorReason('modelDisabled', { model: 'a' })}; something else`,

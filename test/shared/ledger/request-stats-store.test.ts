@@ -24,6 +24,7 @@ const request: SettledRequest = {
   billedMs: 100,
   promptTokens: 7,
   completionTokens: 11,
+  isAwaited: true,
   costNano: 0n,
   vendorCostNano: null,
 };

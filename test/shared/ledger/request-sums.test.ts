@@ -18,6 +18,7 @@ const success: SettledRequest = {
   billedMs: 100,
   promptTokens: 7,
   completionTokens: 11,
+  isAwaited: true,
   costNano: 0n,
   vendorCostNano: null,
 };

@@ -108,6 +108,7 @@ async function settleBegun(slice: SliceAttempt, costNano: bigint, changes: Parti
     done: 'x',
     isLast: true,
     releaseNano: 0n,
+    notRun: 0,
     reasoningTokens: 0,
     output: { fileId: outputFileId, object: { key: `out-${slice.number}`, byteLength: 40 } },
     errors: nothing,

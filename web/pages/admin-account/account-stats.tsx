@@ -70,7 +70,7 @@ function BudgetStat({ label, budget }: { readonly label: string; readonly budget
       <p class="stat-value">
         <Money value={used} /> <span class="admin-account-share">{format.percent(share)}</span>
       </p>
-      <Progress share={share} label={label} />
+      <Progress share={share} label={label} isLimit />
       <p class="stat-note">
         {t(`per_${budget.period}`, { amount: format.price(budget.amount) })}
         {budget.reserved > 0 && <>, {t('reservedPart', { amount: format.money(budget.reserved) })}</>}

@@ -13,6 +13,7 @@ const contents = {
   jobs: lazy(async () => (await import('./jobs-tab.tsx')).JobsTab, loading),
   batches: lazy(async () => (await import('./batches-tab.tsx')).BatchesTab, loading),
   refills: lazy(async () => (await import('./refills-tab.tsx')).RefillsTab, loading),
+  addresses: lazy(async () => (await import('./addresses-tab.tsx')).AddressesTab, loading),
   spend: lazy(async () => (await import('./spend-tab.tsx')).SpendTab, loading),
   changes: lazy(async () => (await import('./changes-tab.tsx')).ChangesTab, loading),
 } as const;

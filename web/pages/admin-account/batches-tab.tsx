@@ -9,6 +9,7 @@ import { Money, Time } from '../../ui/money.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { BatchBadge } from '../jobs/shared/status.tsx';
+import { countRun } from '../jobs/shared/work.ts';
 import type en from './messages.en.ts';
 
 type Batch = Schema<'AdminBatchRow'>;
@@ -86,24 +87,25 @@ const toCounted = ({
   lines_total: total,
   lines_done: done,
   lines_failed: failed,
+  lines_not_run,
   eta_seconds,
 }: Batch) => ({
   status,
   eta_seconds,
+  lines_not_run,
   request_counts: { total, completed: done - failed, failed },
 });
 
-function Lines({
-  batch: { lines_done: done, lines_total: total, lines_failed: failed },
-}: {
-  readonly batch: Batch;
-}) {
+function Lines({ batch }: { readonly batch: Batch }) {
+  const { lines_total: total, lines_not_run: notRun } = batch;
+  const { done, failed } = countRun(toCounted(batch));
   const t = useMessages<typeof en>();
   const format = useFormat();
   return (
     <>
       {t('linesOf', { done: format.number(done), total: format.number(total) })}
       {failed > 0 && <span class="admin-account-failed"> · {t('linesFailed', { count: failed })}</span>}
+      {notRun > 0 && <> · {t('linesNotRun', { count: notRun })}</>}
     </>
   );
 }

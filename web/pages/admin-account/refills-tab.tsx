@@ -1,7 +1,9 @@
+import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { SearchField } from '../../admin/search-field.tsx';
 import { Money, Time } from '../../ui/money.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -14,12 +16,17 @@ type Refill = Schema<'AdminRefill'>;
 export function RefillsTab({ accountId }: { readonly accountId: string }) {
   const t = useMessages<typeof en>();
   const columns = useColumns();
-  const list = useCursorList(['account-refills', accountId], (after, signal) =>
+  const [search, setSearch] = useState('');
+  const list = useCursorList(['account-refills', accountId, search], (after, signal) =>
     call(
       adminApi.GET('/v1/admin/accounts/{account_id}/refills', {
         params: {
           path: { account_id: accountId },
-          query: { limit: 20, ...(after === null ? {} : { after }) },
+          query: {
+            limit: 20,
+            ...(search === '' ? {} : { search }),
+            ...(after === null ? {} : { after }),
+          },
         },
         signal,
       }),
@@ -28,9 +35,23 @@ export function RefillsTab({ accountId }: { readonly accountId: string }) {
   return (
     <>
       <Books accountId={accountId} />
+      <search class="admin-account-search">
+        <SearchField
+          label={t('searchRefills')}
+          maxLength={100}
+          defaultValue={search}
+          onText={(text) => setSearch(text.trim())}
+        />
+      </search>
       <CursorListView
         list={list}
-        empty={<EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>}
+        empty={
+          search === '' ? (
+            <EmptyState title={t('noRefills')}>{t('noRefillsText')}</EmptyState>
+          ) : (
+            <EmptyState title={t('noSuchRefills')} />
+          )
+        }
       >
         {(rows) => <Table caption={t('tab_refills')} columns={columns} rows={rows} keyOf={({ id }) => id} />}
       </CursorListView>
@@ -71,11 +92,12 @@ function TimeAndMore({ refill }: { readonly refill: Refill }) {
   );
 }
 
-function Source({ refill: { source, code } }: { readonly refill: Refill }) {
+function Source({ refill: { source, code, token } }: { readonly refill: Refill }) {
   const t = useMessages<typeof en>();
   return (
     <>
       {t(`source_${source}`)} {code !== null && <code>{code}</code>}
+      {token !== null && <div class="soft small">{token === 'command' ? t('byCommand') : token}</div>}
     </>
   );
 }

@@ -21,7 +21,7 @@ export function RotateDialog({
   const path = { account_id: account.id };
   if (apiKey !== null)
     return (
-      <ShownKeyDialog title={t('rotatedTitle')} apiKey={apiKey} onClose={onClose}>
+      <ShownKeyDialog title={`${t('rotatedTitle')}: ${nameOf(account)}`} apiKey={apiKey} onClose={onClose}>
         <p>{t('rotatedText')}</p>
       </ShownKeyDialog>
     );

@@ -25,7 +25,7 @@ import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { ErrorText } from '../../ui/states.tsx';
 import { showToast } from '../../ui/toast.tsx';
-import type { Account } from './account.ts';
+import { nameOf, type Account } from './account.ts';
 import type { SettingsGroup } from './dialog-names.ts';
 import type en from './messages.en.ts';
 
@@ -67,7 +67,12 @@ export function SettingsDialog({
     },
   });
   return (
-    <Dialog title={t(`group_${group}`)} isOpen isGuarded={isChanged} onClose={onClose}>
+    <Dialog
+      title={`${t(`group_${group}`)}: ${nameOf(account)}`}
+      isOpen
+      isGuarded={isChanged}
+      onClose={onClose}
+    >
       <form class="settings-form" {...form}>
         <GroupFields group={group} {...fields} />
         <ErrorText error={fields.errors.rest} />

@@ -89,7 +89,7 @@ function ReplaceSecret({
   const format = useFormat();
   return (
     <ConfirmAction
-      title={t('webhookReplaceTitle')}
+      title={`${t('webhookReplaceTitle')}: ${nameOf(account)}`}
       action={t('webhookReplaceAction')}
       preview={(signal) => readEffects(rotate(account.id, signal))}
       describe={({ previous_until: until }) => (

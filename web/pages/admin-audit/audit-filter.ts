@@ -21,7 +21,7 @@ export type ResourceType = (typeof resourceTypes)[number];
 /** What is looked for, as it is in the address. Empty texts select everything. */
 export interface AuditFilter {
   readonly token: string;
-  /** Such as `account`, or `account:0197…`. */
+  /** Such as `account`, `account:0197…`, or `:0197…` for any type. */
   readonly resource: string;
   readonly period: AddressPeriod<(typeof periods)[number]>;
 }
@@ -62,7 +62,10 @@ export function selectAt({ token, resource, period }: AuditFilter, nowMs: number
   };
 }
 
-/** @returns the type of a resource and its id, which is empty for all of the type */
+/** @param type empty for any @param id empty for all */
+export const joinResource = (type: string, id: string): string => (id === '' ? type : `${type}:${id}`);
+
+/** @returns the type of a resource, which is empty for any, and its id, which is empty for all of the type */
 export function splitResource(resource: string): { readonly type: string; readonly id: string } {
   const end = resource.indexOf(':');
   return end === -1

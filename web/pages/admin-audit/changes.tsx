@@ -15,6 +15,7 @@ import { Filters } from './filters.tsx';
 import type en from './messages.en.ts';
 import { Outcome, type AuditEvent } from './outcome.tsx';
 import { Resource } from './resource.tsx';
+import { summarizeChange } from './summarize-change.ts';
 
 const pageSize = 50;
 
@@ -72,16 +73,20 @@ function Events({ rows }: { readonly rows: readonly AuditEvent[] }) {
           {
             name: t('action'),
             isHeader: true,
-            render: ({ id, action, at }) => (
-              <>
-                <SiteLink href={hrefOf(id)} class="row-link">
-                  {nameAction(action, t)}
-                </SiteLink>
-                <span class="admin-audit-note admin-audit-beside">{format.recentTime(at)}</span>
-              </>
-            ),
+            render: (event) => {
+              const { id, action, at } = event;
+              return (
+                <>
+                  <SiteLink href={hrefOf(id)} class="row-link">
+                    {nameAction(action, t)}
+                  </SiteLink>
+                  <Summary event={event} />
+                  <span class="admin-audit-note admin-audit-beside">{format.recentTime(at)}</span>
+                </>
+              );
+            },
           },
-          { name: t('resource'), render: ({ resource }) => <Resource resource={resource} /> },
+          { name: t('resource'), render: (event) => <Resource event={event} /> },
           { name: t('token'), render: (event) => <Actor event={event} /> },
           { name: t('outcome'), isMinor: true, render: ({ outcome }) => <Outcome outcome={outcome} /> },
           {
@@ -97,6 +102,13 @@ function Events({ rows }: { readonly rows: readonly AuditEvent[] }) {
       />
     </div>
   );
+}
+
+/** What was changed, beside its name. */
+function Summary({ event }: { readonly event: AuditEvent }) {
+  const t = useMessages<typeof en>();
+  const text = summarizeChange(event, t, useFormat());
+  return text === '' ? null : <span class="admin-audit-summary">{text}</span>;
 }
 
 /** The token, or who gave the command. */

@@ -63,7 +63,7 @@ function EventView({ event }: { readonly event: AuditEvent }) {
           <Outcome outcome={event.outcome} />
         </Fact>
         <Fact name={t('resource')}>
-          <Resource resource={event.resource} />
+          <Resource event={event} />
         </Fact>
         <Fact name={t('token')}>{event.token === 'command' ? t('command') : event.token}</Fact>
         <Fact name={t('time')}>{format.exactTime(event.at)}</Fact>

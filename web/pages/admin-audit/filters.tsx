@@ -6,7 +6,7 @@ import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FilterSelect } from '../../ui/filter-select.tsx';
 import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
-import { periods, resourceTypes, splitResource, useAuditFilter } from './audit-filter.ts';
+import { joinResource, periods, resourceTypes, splitResource, useAuditFilter } from './audit-filter.ts';
 import type en from './messages.en.ts';
 
 /** Enough for a choice; a link may name any other. */
@@ -46,19 +46,14 @@ export function Filters({ children }: { readonly children: ComponentChildren }) 
         anyLabel={t('allResources')}
         value={type}
         choices={resourceTypes.map((name) => ({ value: name, label: t(`resource_${name}`) }))}
-        onChoose={(name) => setFilter({ resource: name })}
+        onChoose={(name) => setFilter({ resource: joinResource(name ?? '', id) || null })}
       />
-      {type !== '' && (
-        <SearchField
-          label={t('resourceId')}
-          value={id}
-          maxLength={180}
-          onText={(text) => {
-            const wanted = text.trim();
-            setFilter({ resource: wanted === '' ? type : `${type}:${wanted}` });
-          }}
-        />
-      )}
+      <SearchField
+        label={t('resourceId')}
+        value={id}
+        maxLength={180}
+        onText={(text) => setFilter({ resource: joinResource(type, text.trim()) || null })}
+      />
       <PeriodSelect
         label={t('period')}
         choices={[...periods, 'own' as const].map((value) => ({ value, label: t(`period_${value}`) }))}

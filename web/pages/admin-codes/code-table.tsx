@@ -104,11 +104,15 @@ function useColumns(isOneBatch: boolean, onRevoke: (code: Code) => void): readon
   ];
 }
 
-function Redemption({ code: { redeemed_by: account, redeemed_at: time } }: { readonly code: Code }) {
+function Redemption({
+  code: { redeemed_by: account, account_name: name, redeemed_at: time },
+}: {
+  readonly code: Code;
+}) {
   if (account === null) return <span class="soft">–</span>;
   return (
     <span class="admin-codes-redeemed">
-      <AccountLink id={account} />
+      <AccountLink id={account} name={name} />
       {time !== null && (
         <span class="soft">
           <Time value={time} />

@@ -7,7 +7,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import './admin-models.css';
 import type en from './messages.en.ts';
 import { ModelList } from './model-list.tsx';
-import { useAdminModels, useAdminRoutes } from './read-catalog.ts';
+import { useAdminModels, useAdminRoutes, useHistories } from './read-catalog.ts';
 import { viewModels } from './routes.ts';
 
 const loading = () => <Skeleton lines={10} height="2.5rem" />;
@@ -25,10 +25,13 @@ export default function AdminModelsPage() {
   const [filters, change] = useAddressFilters();
   const models = useAdminModels();
   const routes = useAdminRoutes();
+  const histories = useHistories().data;
   const tab = tabs.find((name) => name === filters.get('tab')) ?? 'models';
   const opened = filters.get('model');
   const views =
-    models.data === undefined || routes.data === undefined ? undefined : viewModels(models.data, routes.data);
+    models.data === undefined || routes.data === undefined
+      ? undefined
+      : viewModels(models.data, routes.data, histories);
   const query = {
     data: views,
     error: models.error ?? routes.error,

@@ -12,6 +12,7 @@ import { HourBars, HourTable } from '../../ui/hour-bars.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { EmptyState, QueryView, Skeleton } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
+import { LastFailure } from './last-failure.tsx';
 import { ModelActions } from './model-actions.tsx';
 import { Prices } from './model-list.tsx';
 import { useHistories } from './read-catalog.ts';
@@ -61,7 +62,8 @@ export function ModelDialog({
 function ModelDetails({ view }: { readonly view: ModelView }) {
   const t = useMessages<typeof en>();
   const common = useCommon();
-  const { model, state, routes } = view;
+  const { model, state, routes, failures } = view;
+  const format = useFormat();
   const mayChange = useMay('all');
   const say = useOperatorReasons();
   return (
@@ -77,11 +79,19 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
       {state !== 'active' && (
         <Notice tone={state === 'failing' ? 'bad' : 'warning'} title={t(`state_${state}`)}>
           {state === 'failing' ? (
-            <p>{t('stateText_failing')}</p>
+            <p>
+              {failures === null
+                ? t('stateText_failing')
+                : t('mostlyFails', {
+                    failed: format.number(failures.failed),
+                    requests: format.number(failures.requests),
+                  })}
+            </p>
           ) : (
             <p>{t.nodes(`stateText_${state}`, { code: <code>model_disabled</code> })}</p>
           )}
           {model.not_served !== null && <p class="small">{t('why', { reason: say(model.not_served) })}</p>}
+          {failures !== null && <LastFailure model={model.id} />}
         </Notice>
       )}
       {mayChange && <ModelActions model={model} />}

@@ -1,5 +1,5 @@
 import { groupBy } from '../../lib/group-by.ts';
-import type { Pricing } from '../../lib/models.ts';
+import { findFailures, type Failures, type ModelHour, type Pricing } from '../../lib/models.ts';
 import type { AdminModel, AdminRoute } from './read-catalog.ts';
 
 export type Breaker = AdminRoute['breaker'];
@@ -84,13 +84,14 @@ function viewOf(keys: readonly AdminRoute[]): RouteView {
 
 export const modelStates = ['active', 'failing', 'disabled', 'drained', 'unserved'] as const;
 /**
- * `failing`: requests are accepted, and none of its routes can be called. `unserved`: the gateway has no route to it.
+ * `failing`: requests are accepted, and none of its routes can be called, or most of them fail. `unserved`: the gateway has no route to it.
  */
 export type ModelState = (typeof modelStates)[number];
 
-export function stateOf(model: AdminModel): ModelState {
+/** @param failures if most of its requests fail */
+function stateOf(model: AdminModel, failures: Failures | null): ModelState {
   if (model.disabled) return 'disabled';
-  if (model.active) return model.not_served === null ? 'active' : 'failing';
+  if (model.active) return model.not_served === null && failures === null ? 'active' : 'failing';
   return model.routes.length === 0 ? 'unserved' : 'drained';
 }
 
@@ -99,12 +100,21 @@ export interface ModelView {
   readonly model: AdminModel;
   readonly state: ModelState;
   readonly routes: readonly RouteView[];
+  /** Of the last hour, if most of its requests fail; null otherwise, and while that is unknown. */
+  readonly failures: Failures | null;
 }
 
-export function viewModels(models: readonly AdminModel[], rows: readonly AdminRoute[]): ModelView[] {
+/** @param histories the hours of each model, by id; undefined while they are unknown */
+export function viewModels(
+  models: readonly AdminModel[],
+  rows: readonly AdminRoute[],
+  histories: Readonly<Record<string, readonly ModelHour[]>> | undefined,
+): ModelView[] {
   const byModel = groupBy(groupRoutes(rows), ({ model }) => model);
   return models.map((model) => {
-    return { model, routes: byModel.get(model.id) ?? [], state: stateOf(model) };
+    const failures = findFailures(histories?.[model.id] ?? []);
+    const routes = byModel.get(model.id) ?? [];
+    return { model, routes, failures, state: stateOf(model, failures) };
   });
 }
 

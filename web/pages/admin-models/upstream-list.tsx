@@ -139,10 +139,15 @@ function UpstreamFacts({
   const drained = routes.filter(({ isDrained }) => isDrained).length;
   const open = routes.filter(({ breaker }) => breaker !== 'closed').length;
   const rows = Math.max(...routes.map(({ keys }) => keys.filter(({ key }) => key !== null).length));
+  const say = useOperatorReasons();
+  const refusal = state?.last_refusal ?? null;
   const keyNotes = [
     (state?.refused_keys ?? 0) > 0 ? t('refused', { count: state!.refused_keys! }) : null,
     (state?.cooldown_seconds ?? 0) > 0
       ? t('cooldown', { time: format.duration(state!.cooldown_seconds) })
+      : null,
+    refusal !== null && (state?.refused_keys ?? 0) === 0
+      ? t('lastRefused', { time: format.ago(refusal.at), reason: say(refusal.reason) })
       : null,
   ].filter((note) => note !== null);
   const modelNotes = [

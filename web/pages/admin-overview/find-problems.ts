@@ -1,13 +1,20 @@
+import { groupBy } from '../../lib/group-by.ts';
 import type { Overview, Part } from './use-overview.ts';
 
 type Condition = Overview['conditions'][number];
 type Upstream = NonNullable<Overview['upstreams']>[number];
+type RefusingModel = NonNullable<Overview['refusing_models']>[number];
 type ModelTraffic = NonNullable<Overview['traffic']>['hour']['most_failed'][number];
 
 /** What is wrong, the worst first. */
 export type Problem =
   | { readonly kind: 'condition'; readonly condition: Condition }
   | { readonly kind: 'unread'; readonly parts: readonly Part[] }
+  | {
+      readonly kind: 'refusing';
+      readonly models: readonly string[];
+      readonly causes: RefusingModel['causes'];
+    }
   | { readonly kind: 'ledger'; readonly lagSeconds: number }
   | { readonly kind: 'failures'; readonly failed: number; readonly requests: number; readonly since: string }
   | { readonly kind: 'model'; readonly traffic: ModelTraffic; readonly since: string }
@@ -17,6 +24,11 @@ export type Problem =
 
 /** What is no fault but worth knowing: what operators did, and limits that are reached. */
 export type Note =
+  | {
+      readonly kind: 'refusal';
+      readonly upstream: Upstream;
+      readonly refusal: NonNullable<Upstream['last_refusal']>;
+    }
   | { readonly kind: 'drained'; readonly upstream: Upstream }
   | { readonly kind: 'full'; readonly upstream: Upstream; readonly waiting: number };
 
@@ -45,6 +57,7 @@ export function findProblems(overview: Overview): Problem[] {
   const hasLedgerCondition = conditions.some((condition) => isAbout(condition, 'ledger', null));
   return [
     ...conditions.map((condition): Problem => ({ kind: 'condition', condition })),
+    ...groupRefusing(findRefusing(overview)),
     ...(unavailable.length > 0 ? [{ kind: 'unread' as const, parts: unavailable }] : []),
     ...(ledger?.is_behind === true && !hasLedgerCondition
       ? [{ kind: 'ledger' as const, lagSeconds: ledger.lag_seconds }]
@@ -66,15 +79,33 @@ export function findProblems(overview: Overview): Problem[] {
   ];
 }
 
+/** A condition that names a model says more. */
+const findRefusing = ({ refusing_models: models, conditions }: Overview): RefusingModel[] =>
+  (models ?? []).filter(({ model }) => !conditions.some((condition) => isAbout(condition, 'model', model)));
+
+/** Several models may have the same causes, such as an upstream that was drained. */
+const groupRefusing = (refusing: readonly RefusingModel[]): Problem[] =>
+  [...groupBy(refusing, ({ causes }) => JSON.stringify(causes)).values()].map((group) => ({
+    kind: 'refusing',
+    models: group.map(({ model }) => model),
+    causes: group[0]!.causes,
+  }));
+
 const pickFailures = ({ failed, requests }: { failed: number; requests: number }) => ({ failed, requests });
 
 /** Finds what is worth knowing beside that. Pure. */
-export function findNotes({ upstreams, queues }: Overview): Note[] {
+export function findNotes(overview: Overview): Note[] {
+  const { upstreams, queues } = overview;
+  const refusing = new Set(findRefusing(overview).map(({ model }) => model));
   const waiting = Object.values(queues ?? {}).reduce((sum, queue) => sum + queue.waiting_for_slot, 0);
   return (upstreams ?? []).flatMap((upstream): Note[] => {
     const { drained, drained_models: models, slots, slots_used: used } = upstream;
+    const { last_refusal: refusal, refused_keys: refused } = upstream;
+    // Of models that serve nobody, a problem says it.
+    const isSaid = models.length > 0 && models.every((model) => refusing.has(model));
     return [
-      ...(drained || models.length > 0 ? [{ kind: 'drained' as const, upstream }] : []),
+      ...(refusal !== null && (refused ?? 0) === 0 ? [{ kind: 'refusal' as const, upstream, refusal }] : []),
+      ...((drained || models.length > 0) && !isSaid ? [{ kind: 'drained' as const, upstream }] : []),
       ...(used >= slots && waiting > 0 ? [{ kind: 'full' as const, upstream, waiting }] : []),
     ];
   });

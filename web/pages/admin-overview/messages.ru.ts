@@ -26,7 +26,7 @@ const messages: TranslationOf<typeof en> = {
 
   calm: 'Всё в порядке',
   calmText:
-    'Тревог нет, защита ни от одного апстрима не сработала, ни одна модель не сбоит часто, все части этой страницы прочитаны.',
+    'Тревог нет, защита ни от одного поставщика не сработала, ни одна модель не сбоит часто, все части этой страницы прочитаны.',
   wrong: {
     one: '{count} проблема',
     few: '{count} проблемы',
@@ -45,7 +45,7 @@ const messages: TranslationOf<typeof en> = {
   condition_mongodb_unreachable: 'MongoDB не отвечает: история и личный кабинет не работают.',
   condition_storage_unreachable:
     'Хранилище файлов не отвечает: не работают картинки, загрузка файлов и пакеты.',
-  condition_upstream_key_refused: 'Апстрим {upstream} не принимает ключ.',
+  condition_upstream_key_refused: 'Поставщик {upstream} не принимает ключ.',
   advice_redis_unreachable:
     'Проверьте, что Redis запущен, на его диске есть место, а REDIS_URL ведёт к нему. Шлюз восстановится сам.',
   advice_redis_memory:
@@ -61,12 +61,12 @@ const messages: TranslationOf<typeof en> = {
     'Проверьте, что MongoDB запущена, в ней есть primary, а MONGODB_URL ведёт к ней.',
   advice_storage_unreachable: 'Проверьте сервер S3_ENDPOINT, бакет S3_BUCKET и ключи доступа.',
   advice_upstream_key_refused:
-    'Проверьте, действует ли ключ, есть ли на нём деньги и доступна ли ему модель. Его пробуют снова каждые десять минут, а после сброса апстрима — сразу.',
+    'Проверьте, действует ли ключ, есть ли на нём деньги и доступна ли ему модель. Его пробуют снова каждые десять минут, а после сброса поставщика — сразу.',
   nothingElse: 'Больше никто не обслуживает: {models}.',
   unreadParts: 'Прочитано не всё. Не хватает: {parts}.',
   part_traffic: 'трафик',
   part_queues: 'очереди',
-  part_upstreams: 'апстримы',
+  part_upstreams: 'поставщики',
   part_processes: 'процессы',
   part_ledger: 'журнал операций',
   ledgerBehind: 'Журнал операций в MongoDB отстаёт на {lag}.',
@@ -76,15 +76,30 @@ const messages: TranslationOf<typeof en> = {
     many: 'Сбоев за последний час: {share} из {count} запросов.',
     other: 'Сбоев за последний час: {share} из {count} запроса.',
   },
+  modelsRefuse: {
+    one: 'Все запросы получают отказ: {models}.',
+    few: 'Все запросы получают отказ: {models}.',
+    many: 'Все запросы получают отказ: {models}.',
+    other: 'Все запросы получают отказ: {models}.',
+  },
+  refuses_disabled: 'Её отключил оператор.',
+  refuses_drained: 'Поставщик {upstream} выведен из работы оператором.',
+  refuses_refused: 'Поставщик {upstream} не принимает ни одного ключа: {reason}.',
+  refuses_cooldown: 'Поставщик {upstream} на паузе: {reason}.',
+  refuses_breaker: 'Вызовы поставщика {upstream} сбоят и пока остановлены.',
+  changedBy: '{token}, {ago}',
+  changes: 'изменения операторов',
   modelFails: 'Модель {model} часто сбоит: {failures} за последний час.',
   failedOf: '{failed} из {requests}',
-  breakerOpen: 'Апстрим {upstream} сбоит: вызовы остановлены для {open} из {routes} моделей.',
-  breakerHalfOpen: 'Апстрим {upstream} сбоил, сейчас пробуем снова: {open} из {routes} моделей.',
-  keysRefused: 'Апстрим {upstream} не принимает {refused} из {keys} ключей.',
+  breakerOpen: 'Поставщик {upstream} сбоит: вызовы остановлены для {open} из {routes} моделей.',
+  breakerHalfOpen: 'Поставщик {upstream} сбоил, сейчас пробуем снова: {open} из {routes} моделей.',
+  keysRefused: 'Поставщик {upstream} не принимает {refused} из {keys} ключей.',
   mixedBuilds: 'Работают процессы разных сборок: {builds}. Это нормально только во время обновления.',
-  drained: 'Апстрим {upstream} выведен из работы оператором.',
-  drainedModels: 'Апстрим {upstream} выведен из работы для {models}.',
-  slotsFull: 'Заняты все слоты апстрима {upstream} ({slots}). Ждут слота: {waiting}.',
+  lastRefused:
+    'Поставщик {upstream} не принял ключ {time} ({reason}). С тех пор ни один вызов с ним не удался.',
+  drained: 'Поставщик {upstream} выведен из работы оператором.',
+  drainedModels: 'Поставщик {upstream} выведен из работы для {models}.',
+  slotsFull: 'Заняты все слоты поставщика {upstream} ({slots}). Ждут слота: {waiting}.',
 
   unread: 'Не удалось прочитать: хранилище не отвечает.',
   traffic: 'Трафик и деньги',
@@ -98,6 +113,8 @@ const messages: TranslationOf<typeof en> = {
     other: '{count} отклонено',
   },
   failures: 'Сбои',
+  linesCount:
+    'Строки пакетов считаются по одной. Длительность — только у запросов, ответа на которые ждут: без заданий и пакетов.',
   duration: 'Длительность, медиана',
   firstToken: 'Начало ответа, медиана',
   p95: '95 %: {time}',
@@ -128,9 +145,9 @@ const messages: TranslationOf<typeof en> = {
   },
   noWorkers: 'нет воркеров',
 
-  slots: 'Вызовы апстримов',
+  slots: 'Вызовы поставщиков',
   slotsOf: '{used} из {slots}',
-  noUpstreams: 'В каталоге нет ни одного апстрима, который можно вызвать.',
+  noUpstreams: 'В каталоге нет ни одного поставщика, которого можно вызвать.',
   badgeOpen: 'сбоит',
   badgeHalfOpen: 'пробуем снова',
   badgeKeys: {

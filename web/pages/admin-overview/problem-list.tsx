@@ -1,11 +1,13 @@
-import type { ComponentChildren } from 'preact';
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Icon } from '../../ui/icon.tsx';
+import { enumerate } from './enumerate.tsx';
 import { findNotes, findProblems, type Note, type Problem } from './find-problems.ts';
 import { failuresHref, modelHref, upstreamHref, workHref } from './hrefs.ts';
 import { queueNames } from './queue-table.tsx';
+import { RefusingText } from './refusing-text.tsx';
 import type en from './messages.en.ts';
 import type { Overview } from './use-overview.ts';
 
@@ -55,6 +57,8 @@ function keyOf(problem: Problem): string {
   switch (problem.kind) {
     case 'condition':
       return `${problem.condition.name} ${problem.condition.since} ${problem.condition.title}`;
+    case 'refusing':
+      return `refusing ${problem.models.join(' ')}`;
     case 'model':
       return `model ${problem.traffic.model}`;
     case 'breaker':
@@ -65,19 +69,6 @@ function keyOf(problem: Problem): string {
   }
 }
 
-/** Several links, as parts of a sentence. */
-const enumerate = (
-  ids: readonly string[],
-  hrefOf: (id: string) => string,
-  nameOf: (id: string) => string = (id) => id,
-): ComponentChildren[] =>
-  ids.flatMap((id, i) => [
-    ...(i === 0 ? [] : [', ']),
-    <SiteLink key={id} href={hrefOf(id)}>
-      {nameOf(id)}
-    </SiteLink>,
-  ]);
-
 function ProblemText({ problem }: { readonly problem: Problem }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
@@ -86,6 +77,8 @@ function ProblemText({ problem }: { readonly problem: Problem }) {
   switch (problem.kind) {
     case 'condition':
       return <ConditionText condition={problem.condition} />;
+    case 'refusing':
+      return <RefusingText models={problem.models} causes={problem.causes} />;
     case 'unread':
       return <p>{t('unreadParts', { parts: problem.parts.map((part) => t(`part_${part}`)).join(', ') })}</p>;
     case 'ledger':
@@ -219,10 +212,25 @@ function ConditionTitle({ condition }: { readonly condition: Condition }) {
 }
 
 function NoteText({ note }: { readonly note: Note }) {
+  const say = useOperatorReasons();
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { name, drained, drained_models: models, slots } = note.upstream;
   const upstream = enumerate([name], upstreamHref);
+  if (note.kind === 'refusal')
+    return (
+      <p>
+        {t.nodes('lastRefused', {
+          upstream,
+          time: (
+            <time dateTime={note.refusal.at} title={format.exactTime(note.refusal.at)}>
+              {format.ago(note.refusal.at)}
+            </time>
+          ),
+          reason: say(note.refusal.reason),
+        })}
+      </p>
+    );
   if (note.kind === 'full')
     return (
       <p>

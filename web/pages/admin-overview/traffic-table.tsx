@@ -27,29 +27,32 @@ export function TrafficTable({ traffic }: { readonly traffic: NonNullable<Overvi
   const figures = useFigures();
   const periods = [traffic.hour, traffic.day];
   return (
-    <table class="admin-overview-figures">
-      <caption class="unseen">{t('traffic')}</caption>
-      <thead>
-        <tr>
-          <td />
-          <th scope="col">{t('hour')}</th>
-          <th scope="col">{t('day')}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {figures.map(({ name, value, note, isBad }) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            {periods.map((period, i) => (
-              <td key={i} class={isBad?.(period) === true ? 'bad' : undefined}>
-                <span class="admin-overview-value">{value(period)}</span>
-                <span class="admin-overview-note">{note(period)}</span>
-              </td>
-            ))}
+    <>
+      <table class="admin-overview-figures">
+        <caption class="unseen">{t('traffic')}</caption>
+        <thead>
+          <tr>
+            <td />
+            <th scope="col">{t('hour')}</th>
+            <th scope="col">{t('day')}</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {figures.map(({ name, value, note, isBad }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              {periods.map((period, i) => (
+                <td key={i} class={isBad?.(period) === true ? 'bad' : undefined}>
+                  <span class="admin-overview-value">{value(period)}</span>
+                  <span class="admin-overview-note">{note(period)}</span>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="soft small">{t('linesCount')}</p>
+    </>
   );
 }
 

@@ -13,7 +13,7 @@ export function Cost({ row }: { readonly row: AdminRequest }) {
       <CostTable
         title={t('paidByCustomer')}
         row={{ rates, quantities, cost_request: cost, shortfall, is_free_request: free }}
-        unknownText={t(outcome === 'error' && cost === 0 ? 'notCharged' : 'noRates')}
+        unknownText={t(cost > 0 ? 'noRates' : outcome === 'error' ? 'notCharged' : 'nothingCharged')}
       >
         {estimated === true && <p class="small soft">{t('estimatedText')}</p>}
       </CostTable>
@@ -38,7 +38,7 @@ function VendorCost({ row }: { readonly row: AdminRequest }) {
       <CostTable
         title={t('vendorCost')}
         row={{ rates, quantities, cost_request: vendorCost, shortfall: 0, is_free_request: false }}
-        unknownText={t('noVendorRates')}
+        unknownText={t(vendorCost > 0 ? 'noVendorRates' : 'nothingCharged')}
       />
       <section class="cost-table">
         <h3>{t('margin')}</h3>

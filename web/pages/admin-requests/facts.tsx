@@ -32,7 +32,7 @@ export function Facts({ row }: { readonly row: AdminRequest }) {
     <dl class="facts">
       <Fact name={t('time')}>{format.exactTime(row.created_at)}</Fact>
       <Fact name={t('account')}>
-        <AccountLink id={row.account} />
+        <AccountLink id={row.account} name={row.account_name} />
       </Fact>
       {row.model !== null && (
         <Fact name={t('model')}>

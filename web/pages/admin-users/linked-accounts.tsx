@@ -42,9 +42,10 @@ function useColumns(onUnlink: (account: Account) => void): readonly Column<Accou
     {
       name: t('account'),
       isHeader: true,
-      render: ({ id, label, primary, banned }) => (
+      render: ({ id, account_name: name, label, primary, banned }) => (
         <span class="admin-users-account">
-          <AccountLink id={id} name={label} />
+          <AccountLink id={id} name={name ?? label} />
+          {name !== null && name !== label && <span class="soft">{label}</span>}
           {primary && <Badge>{t('primary')}</Badge>}
           {banned && <Badge tone="bad">{t('banned')}</Badge>}
         </span>

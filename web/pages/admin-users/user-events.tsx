@@ -54,8 +54,12 @@ export function UserEvents({
             { name: t('event'), isHeader: true, render: (event) => <EventName event={event} /> },
             {
               name: t('account'),
-              render: ({ account, label }) =>
-                account === null ? <span class="soft">–</span> : <AccountLink id={account} name={label} />,
+              render: ({ account, account_name: name, label }) =>
+                account === null ? (
+                  <span class="soft">–</span>
+                ) : (
+                  <AccountLink id={account} name={name ?? label} />
+                ),
             },
             { name: t('address'), isMinor: true, render: ({ address }) => address ?? '–' },
             { name: t('device'), isMinor: true, render: ({ device }) => device ?? '–' },

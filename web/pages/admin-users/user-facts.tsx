@@ -83,7 +83,7 @@ function Grant({ grant }: { readonly grant: Schema<'AdminSignupGrant'> | null })
       {grant.account !== null && (
         <>
           {' → '}
-          <AccountLink id={grant.account} />
+          <AccountLink id={grant.account} name={grant.account_name} />
         </>
       )}
     </>

@@ -46,6 +46,10 @@ export function BatchActions({
   );
 }
 
+/** With whose it is. */
+const titleOf = (title: string, { account_name: name }: AdminBatch): string =>
+  name === null ? title : `${title}: ${name}`;
+
 const cancel = ({ id, account }: AdminBatch, signal?: AbortSignal) =>
   call(
     adminApi.POST('/v1/admin/batches/{batch_id}/cancel', {
@@ -58,7 +62,7 @@ function CancelBatch({ batch, onClose }: ActionProps) {
   const t = useMessages<typeof en>();
   return (
     <ConfirmAction
-      title={t('cancelBatchTitle')}
+      title={titleOf(t('cancelBatchTitle'), batch)}
       action={t('cancelBatchAction')}
       preview={(signal) => readEffects(cancel(batch, signal))}
       describe={(effects) => <CancelEffects effects={effects} />}
@@ -81,7 +85,8 @@ function CancelEffects({ effects }: { readonly effects: Schema<'DryRunOfCancelle
       <p>{t('cancelBatchLeft', { count: left })}</p>
       <p>{t('cancelBatchDone', { count: done })}</p>
       <p>
-        {t.nodes('cancelBatchCost', { cost: <Money value={cost} />, reserved: <Money value={reserved} /> })}
+        {t.nodes('cancelBatchCost', { cost: <Money value={cost} /> })}
+        {reserved > 0 && <> {t.nodes('cancelBatchReserved', { reserved: <Money value={reserved} /> })}</>}
       </p>
     </>
   );
@@ -93,7 +98,7 @@ function RetryBatch({ batch, onClose, onOpen }: ActionProps & { readonly onOpen:
   const { id, account, lines_failed: failed, lines_succeeded: succeeded, cost } = batch;
   return (
     <ConfirmAction
-      title={t('retryBatchTitle')}
+      title={titleOf(t('retryBatchTitle'), batch)}
       action={t('retryBatchAction')}
       kind="primary"
       run={() =>

@@ -1,3 +1,5 @@
+import { useEffect, useState } from 'preact/hooks';
+import { consoleQueries } from '../../admin/api.ts';
 import { AccountLink, ModelLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
@@ -57,6 +59,12 @@ function BatchDetails({
   const mayChange = useMay('all');
   const { id, stopped_because: reason, models, slices } = batch;
   const hasEnded = hasBatchEnded(batch);
+  const [hadEnded] = useState(hasEnded);
+  useEffect(() => {
+    // The list below has not followed it.
+    if (hasEnded && !hadEnded)
+      consoleQueries.invalidateQueries({ queryKey: ['batches'] }).catch(() => undefined);
+  }, [hasEnded, hadEnded]);
   const known = stopReasons.find((one) => one === reason);
   return (
     <div class="admin-work-details">
@@ -98,7 +106,7 @@ function Facts({ batch }: { readonly batch: AdminBatch }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { account, model, cost, reserved, lines_total: total } = batch;
-  const { lines_succeeded: succeeded, lines_failed: failed } = batch;
+  const { lines_succeeded: succeeded, lines_failed: without, lines_not_run: notRun } = batch;
   const files = [
     ['inputFile', batch.input_file],
     ['outputFile', batch.output_file],
@@ -108,7 +116,7 @@ function Facts({ batch }: { readonly batch: AdminBatch }) {
     <>
       <dl class="facts">
         <Fact name={t('account')}>
-          <AccountLink id={account} />
+          <AccountLink id={account} name={batch.account_name} />
         </Fact>
         <Fact name={t('endpoint')}>{nameOperation(t, batch.endpoint)}</Fact>
         {model !== '' && (
@@ -123,8 +131,9 @@ function Facts({ batch }: { readonly batch: AdminBatch }) {
           <Money value={reserved} />
         </Fact>
         <Fact name={t('succeededLines')}>{format.number(succeeded)}</Fact>
-        <Fact name={t('failedLines')}>{format.number(failed)}</Fact>
-        <Fact name={t('leftLines')}>{format.number(total - succeeded - failed)}</Fact>
+        <Fact name={t('failedLines')}>{format.number(without - notRun)}</Fact>
+        {notRun > 0 && <Fact name={t('notRunLines')}>{format.number(notRun)}</Fact>}
+        <Fact name={t('leftLines')}>{format.number(total - succeeded - without)}</Fact>
       </dl>
       <dl class="facts admin-work-files">
         {files.map(([name, file]) => (

@@ -83,7 +83,10 @@ function BatchTable({ rows }: { readonly rows: readonly AdminBatchRow[] }) {
             </div>
           ),
         },
-        { name: t('account'), render: ({ account }) => <AccountLink id={account} /> },
+        {
+          name: t('account'),
+          render: ({ account, account_name: name }) => <AccountLink id={account} name={name} />,
+        },
         {
           name: t('model'),
           isMinor: true,

@@ -54,7 +54,10 @@ function FailedTable({ rows }: { readonly rows: readonly AdminJob[] }) {
           name: t('time_failed'),
           render: ({ ended_at: time }) => (time === null ? '–' : <Time value={time} />),
         },
-        { name: t('account'), render: ({ account }) => <AccountLink id={account} /> },
+        {
+          name: t('account'),
+          render: ({ account, account_name: name }) => <AccountLink id={account} name={name} />,
+        },
         { name: t('model'), render: ({ model }) => model },
         {
           name: t('error'),

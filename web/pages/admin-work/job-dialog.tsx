@@ -59,7 +59,7 @@ function JobDetails({ job }: { readonly job: AdminJob }) {
       )}
       <dl class="facts">
         <Fact name={t('account')}>
-          <AccountLink id={account} />
+          <AccountLink id={account} name={job.account_name} />
         </Fact>
         <Fact name={t('model')}>
           <ModelLink id={job.model} />
@@ -103,7 +103,9 @@ function CancelJob({ job }: { readonly job: AdminJob }) {
       </Button>
       {isOpen && (
         <ConfirmAction
-          title={t('cancelJobTitle')}
+          title={
+            job.account_name === null ? t('cancelJobTitle') : `${t('cancelJobTitle')}: ${job.account_name}`
+          }
           action={t('cancelJobAction')}
           preview={(signal) => readEffects(cancel(job, signal))}
           describe={(effects) => <CancelEffects effects={effects} />}

@@ -80,7 +80,10 @@ function JobTable({ rows }: { readonly rows: readonly AdminJob[] }) {
       columns={[
         { name: t('job'), isHeader: true, render: ({ id }) => <OpenWork kind="job" id={id} /> },
         { name: t('status'), render: (job) => <JobBadge job={job} /> },
-        { name: t('account'), render: ({ account }) => <AccountLink id={account} /> },
+        {
+          name: t('account'),
+          render: ({ account, account_name: name }) => <AccountLink id={account} name={name} />,
+        },
         { name: t('created'), render: ({ created_at: time }) => <Time value={time} /> },
         { name: t('model'), render: ({ model }) => model },
         { name: t('operation'), isMinor: true, render: ({ operation }) => nameOperation(t, operation) },

@@ -55,11 +55,16 @@ export const useBatch = (id: string) =>
 
 /** @param batch one of the admin API @returns it as its state and its progress are shown */
 export function countLines(
-  batch: Pick<AdminBatch, 'status' | 'lines_total' | 'lines_failed'> &
+  batch: Pick<AdminBatch, 'status' | 'lines_total' | 'lines_failed' | 'lines_not_run'> &
     (Pick<AdminBatch, 'lines_succeeded'> | Pick<AdminBatchRow, 'lines_done' | 'eta_seconds'>),
 ): CountedBatch {
   const { status, lines_total: total, lines_failed: failed } = batch;
   const completed = 'lines_done' in batch ? batch.lines_done - failed : batch.lines_succeeded;
   const eta = 'eta_seconds' in batch ? batch.eta_seconds : null;
-  return { status, request_counts: { total, completed, failed }, eta_seconds: eta };
+  return {
+    status,
+    request_counts: { total, completed, failed },
+    lines_not_run: batch.lines_not_run,
+    eta_seconds: eta,
+  };
 }

@@ -13,20 +13,18 @@ import { findReason, maxShownErrors, useFirstLines, type ResultLine } from './re
 export function FailedLines({ batch }: { readonly batch: Batch }) {
   const t = useMessages<typeof en>();
   const { failed } = batch.request_counts;
+  const title = t(batch.lines_not_run > 0 ? 'linesWithout' : 'failedLines', { count: failed });
   const mustMend = useMustMendFirst(batch);
   const query = useFirstLines(batch, batch.partial_error_file_id, failed, maxShownErrors);
   if (failed === 0 || batch.partial_error_file_id === null) return null;
   return (
-    <Card
-      title={t('failedLines', { count: failed })}
-      actions={mustMend && canRetry(batch) && <RetryBatch batch={batch} isInVain />}
-    >
+    <Card title={title} actions={mustMend && canRetry(batch) && <RetryBatch batch={batch} isInVain />}>
       <QueryView query={query} loading={<Skeleton lines={4} height="2rem" />}>
         {(lines) => (
           <>
             {lines.length < failed && <p class="soft small">{t('firstOnly', { count: lines.length })}</p>}
             <Table
-              caption={t('failedLines', { count: failed })}
+              caption={title}
               rows={lines}
               keyOf={({ custom_id: id }) => id}
               columns={[

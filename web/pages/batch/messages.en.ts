@@ -19,8 +19,8 @@ const messages = {
   results: 'Download results',
   resultsSoFar: 'Results so far',
   errors: 'Download errors',
-  retry: 'Retry failed lines',
-  retryTitle: 'Retry the failed lines?',
+  retry: 'Retry lines without a result',
+  retryTitle: 'Retry the lines without a result?',
   retryText: {
     one: '{count} line runs again, in a new batch and at the current prices. What succeeded is not run again.',
     other:
@@ -37,6 +37,7 @@ const messages = {
     other: 'No others begin. At most {count} lines will not be run; they cost nothing and can be retried.',
   },
   failedLines: { one: '{count} failed line', other: '{count} failed lines' },
+  linesWithout: { one: '{count} line without a result', other: '{count} lines without a result' },
   firstOnly: {
     one: 'The first one; all are in the file of errors.',
     other: 'The first {count}; all are in the file of errors.',

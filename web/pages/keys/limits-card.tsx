@@ -80,7 +80,7 @@ function BudgetLine({ budget, name }: { readonly budget: Budget; readonly name: 
         <span class="soft small">{name}</span>
       </p>
       <progress
-        class="keys-meter"
+        class={`keys-meter ${used >= Number(amount) ? 'full' : ''}`}
         max={Math.max(Number(amount), 1e-9)}
         value={Math.min(used, Number(amount))}
         aria-label={name}

@@ -81,7 +81,7 @@ function RequestView({ account, row }: { readonly account: ApiAccount; readonly 
       <CostTable
         title={t('cost')}
         row={row}
-        unknownText={t(!success && row.cost_request === 0 ? 'notCharged' : 'noRates')}
+        unknownText={t(row.cost_request > 0 ? 'noRates' : success ? 'nothingCharged' : 'notCharged')}
       >
         {row.estimated && <p class="small soft">{t('estimatedText')}</p>}
       </CostTable>

@@ -1,3 +1,4 @@
+import { describeRefusal } from '../../../../shared/admin/describe-stop.ts';
 import { isLedgerBehind } from '../../../../shared/operator/ledger-lag.ts';
 import { within } from '../../../../shared/platform/runtime/within.ts';
 import type { Demand } from '../../../../shared/work/demand/demand.ts';
@@ -12,6 +13,7 @@ import type { RefusedKey, SystemReading } from '../../../operator/conditions/sys
 import type { UpstreamState } from '../../../operator/watch-upstreams.ts';
 import type { Services } from '../../../services.ts';
 import { describeConditions } from './describe-conditions.ts';
+import { findRefusingModels } from './find-refusing-models.ts';
 
 type Part<Name extends keyof Overview> = NonNullable<Overview[Name]>;
 
@@ -45,6 +47,7 @@ export async function readOverview(services: Services): Promise<Overview> {
     at: new Date().toISOString(),
     unavailable: (Object.keys(parts) as (keyof typeof parts)[]).filter((name) => parts[name] === null),
     conditions: describeConditions(conditions.list()),
+    refusing_models: states && findRefusingModels(catalog, states),
     ...parts,
   };
 }
@@ -98,6 +101,7 @@ function describeUpstream(
     keys: state.keys,
     refused_keys: refused && refused.filter(({ upstream }) => upstream === name).length,
     cooldown_seconds: Math.ceil(state.cooldownMs / 1_000),
+    last_refusal: describeRefusal(state.lastRefusal),
   };
 }
 

@@ -40,6 +40,7 @@ async function endLines(accountId: string): Promise<void> {
         isLast: true,
         releaseNano: 0n,
         reasoningTokens: 0,
+        notRun: 0,
         output: nothing,
         errors: nothing,
         models: [],

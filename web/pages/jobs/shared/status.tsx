@@ -4,6 +4,7 @@ import { Badge } from '../../../ui/card.tsx';
 import { Progress } from '../../../ui/progress.tsx';
 import type texts from './texts.en.ts';
 import {
+  countRun,
   describeBatchStatus,
   describeJobStatus,
   findShare,
@@ -47,13 +48,15 @@ export function JobProgress({ job }: { readonly job: JobSummary }) {
 export function BatchProgress({ batch }: { readonly batch: CountedBatch }) {
   const t = useMessages<typeof texts>();
   const format = useFormat();
-  const { request_counts: counts, eta_seconds: eta } = batch;
+  const { request_counts: counts, lines_not_run: notRun, eta_seconds: eta } = batch;
+  const { done, failed } = countRun(batch);
   const hasEnded = hasBatchEnded(batch);
   const parts = [
     hasEnded && counts.failed === 0 && counts.completed === counts.total
       ? t('lines', { count: counts.total })
-      : t('linesDone', { done: counts.completed + counts.failed, total: counts.total }),
-    counts.failed === 0 ? null : t('linesFailed', { count: counts.failed }),
+      : t('linesDone', { done, total: counts.total }),
+    failed === 0 ? null : t('linesFailed', { count: failed }),
+    notRun === 0 ? null : t('linesNotRun', { count: notRun }),
     eta === null || hasEnded ? null : t('left', { time: format.duration(Math.max(1, Math.round(eta))) }),
   ].filter((part) => part !== null);
   return (

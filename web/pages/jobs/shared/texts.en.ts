@@ -29,6 +29,7 @@ const texts = {
   lines: { one: '{count} line', other: '{count} lines' },
   linesDone: '{done} of {total} lines',
   linesFailed: { one: '{count} failed', other: '{count} failed' },
+  linesNotRun: { one: '{count} not run', other: '{count} not run' },
   free: 'Free request',
   jobsAndBatches: 'Jobs and batches',
   model: 'Model',

@@ -39,6 +39,12 @@ const texts: TranslationOf<typeof en> = {
     many: '{count} с ошибкой',
     other: '{count} с ошибкой',
   },
+  linesNotRun: {
+    one: '{count} не выполнена',
+    few: '{count} не выполнены',
+    many: '{count} не выполнено',
+    other: '{count} не выполнены',
+  },
   free: 'Бесплатный запрос',
   jobsAndBatches: 'Задания и пакеты',
   model: 'Модель',

@@ -3,7 +3,7 @@ import type { Tone } from '../../../ui/card.tsx';
 
 export type Batch = components['schemas']['Batch'];
 /** What its status and its progress are shown by. */
-export type CountedBatch = Pick<Batch, 'status' | 'request_counts' | 'eta_seconds'>;
+export type CountedBatch = Pick<Batch, 'status' | 'request_counts' | 'lines_not_run' | 'eta_seconds'>;
 export type Job = components['schemas']['Job'];
 export type JobSummary = components['schemas']['JobSummary'];
 export type JobStatus = JobSummary['status'];
@@ -63,14 +63,20 @@ const batchTones: Readonly<Record<Batch['status'], Tone>> = {
   cancelled: 'neutral',
 };
 
+/** How many lines have run, and failed; those that were not run are in the error file, too. */
+export function countRun({ request_counts: counts, lines_not_run: notRun }: CountedBatch) {
+  const failed = counts.failed - notRun;
+  return { failed, done: counts.completed + failed };
+}
+
 export function describeBatchStatus({ status, request_counts: counts }: CountedBatch): ShownStatus {
   if (status === 'completed' && counts.failed > 0) return { key: 'completedPartly', tone: 'warning' };
   return { key: status, tone: batchTones[status] };
 }
 
-/** The lines that have ended, as a share from 0 to 1. */
-export const findShare = ({ request_counts: { total, completed, failed } }: CountedBatch): number =>
-  total === 0 ? 0 : (completed + failed) / total;
+/** The lines that have run, as a share from 0 to 1. */
+export const findShare = (batch: CountedBatch): number =>
+  batch.request_counts.total === 0 ? 0 : countRun(batch).done / batch.request_counts.total;
 
 /** Times of batches are in seconds, as in OpenAI's API. */
 export const toIso = (seconds: number): string => new Date(seconds * 1_000).toISOString();

@@ -6,6 +6,7 @@ import { createLogger } from '../../../../../shared/platform/runtime/logger.ts';
 const request = {
   model: 'a',
   success: true,
+  isAwaited: true,
   responseCode: 200,
   durationMs: 120,
   billedMs: 100,

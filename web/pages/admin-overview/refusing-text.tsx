@@ -1,0 +1,81 @@
+import { useQuery } from '@tanstack/preact-query';
+import type { ComponentChildren } from 'preact';
+import { adminApi, call } from '../../admin/api.ts';
+import { auditHref } from '../../admin/links.tsx';
+import { useOperatorReasons } from '../../admin/operator-reasons.ts';
+import { SiteLink } from '../../frame/site-link.tsx';
+import { useFormat } from '../../lib/format.ts';
+import { useMessages } from '../../lib/language.tsx';
+import { enumerate } from './enumerate.tsx';
+import { modelHref, upstreamHref } from './hrefs.ts';
+import type en from './messages.en.ts';
+import type { Overview } from './use-overview.ts';
+
+type Cause = NonNullable<Overview['refusing_models']>[number]['causes'][number];
+
+/** That models serve nobody, why, and which operator made it so. */
+export function RefusingText({
+  models,
+  causes,
+}: {
+  readonly models: readonly string[];
+  readonly causes: readonly Cause[];
+}) {
+  const t = useMessages<typeof en>();
+  const say = useOperatorReasons();
+  const resource = causes.find((cause) => cause.resource !== null)?.resource ?? null;
+  return (
+    <>
+      <p>
+        {t.nodes('modelsRefuse', { count: models.length, models: enumerate(models, modelHref) })}{' '}
+        {causes.map((cause, i) => (
+          <span key={`${cause.why} ${cause.upstream}`}>
+            {i > 0 && ' '}
+            {writeCause(t, cause, say)}
+          </span>
+        ))}
+      </p>
+      {resource !== null && <LastChange resource={resource} />}
+    </>
+  );
+}
+
+function writeCause(
+  t: ReturnType<typeof useMessages<typeof en>>,
+  cause: Cause,
+  say: (reason: string) => string,
+): ComponentChildren {
+  const { why, upstream, reason } = cause;
+  return t.nodes(`refuses_${why}`, {
+    upstream: upstream === null ? '' : enumerate([upstream], upstreamHref),
+    reason: say(reason ?? ''),
+  });
+}
+
+const changes: readonly string[] = ['upstream.drain', 'model.disable'];
+
+/** Who made it so, and when. It is read once, not with each poll. */
+function LastChange({ resource }: { readonly resource: string }) {
+  const t = useMessages<typeof en>();
+  const format = useFormat();
+  const { data } = useQuery({
+    queryKey: ['last-change', resource],
+    queryFn: ({ signal }) =>
+      call(adminApi.GET('/v1/admin/audit', { params: { query: { resource, limit: 1 } }, signal })),
+  });
+  const last = data?.data[0];
+  const isCause = last !== undefined && changes.includes(last.action);
+  return (
+    <p class="admin-overview-age">
+      <SiteLink href={auditHref(resource)}>
+        {isCause ? (
+          <time dateTime={last.at} title={format.exactTime(last.at)}>
+            {t('changedBy', { token: last.token, ago: format.ago(last.at) })}
+          </time>
+        ) : (
+          t('changes')
+        )}
+      </SiteLink>
+    </p>
+  );
+}
