@@ -3,21 +3,6 @@ import { boundsAt, noPeriod, readPeriod, type AddressPeriod } from '../../lib/ad
 
 export const periods = ['all', 'hour', 'today', 'week'] as const;
 
-/** What operators change, as the audit log names it. */
-export const resourceTypes = [
-  'account',
-  'code',
-  'model',
-  'upstream',
-  'queue',
-  'job',
-  'batch',
-  'user',
-  'token',
-  'ledger',
-] as const;
-export type ResourceType = (typeof resourceTypes)[number];
-
 /** What is looked for, as it is in the address. Empty texts select everything. */
 export interface AuditFilter {
   readonly token: string;
