@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './fields.ts';
+import { modelTypes } from './model-types.ts';
 import { defineOperation } from './operation.ts';
 
-export const modelTypes = ['chat', 'vision', 'image', 'embedding'] as const;
 export const ModelType = StringEnum(modelTypes);
 export type ModelType = Static<typeof ModelType>;
 

@@ -1,3 +1,4 @@
+import { modelTypes } from '../../../shared/contract/model-types.ts';
 import {
   capabilities,
   listCapabilities,
@@ -9,7 +10,6 @@ import {
 } from '../../lib/models.ts';
 import { readTokenPrices } from '../../lib/prices.ts';
 
-export const modelTypes = ['chat', 'vision', 'image', 'embedding'] as const satisfies readonly ModelType[];
 export const orders = ['operator', 'input', 'output', 'context', 'speed'] as const;
 export type Order = (typeof orders)[number];
 
