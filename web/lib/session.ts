@@ -111,9 +111,6 @@ export async function signOut(leave: () => void): Promise<void> {
   endEverywhere('chosen');
 }
 
-/** Tells the other tabs that a call has ended all sessions, this one included. */
-export const noteSignedOut = (): void => endEverywhere('chosen');
-
 const readError = async (response: Response): Promise<ApiError> =>
   ApiError.ofResponse(response, await response.json().catch(() => null));
 
