@@ -49,14 +49,14 @@ export interface WebLink {
 }
 
 /** `started`: the action began, and its outcome has not been recorded. */
-export const auditOutcomes = ['started', 'done', 'failed'] as const;
+const auditOutcomes = ['started', 'done', 'failed'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
 /** `pending`: the mail that notifies the user has not been queued yet. */
-export const auditNotices = ['none', 'pending', 'queued'] as const;
+const auditNotices = ['none', 'pending', 'queued'] as const;
 export type AuditNotice = (typeof auditNotices)[number];
 
-export const auditGrants = ['granted', ...noGrantReasons] as const;
+const auditGrants = ['granted', ...noGrantReasons] as const;
 export type AuditGrant = (typeof auditGrants)[number];
 
 /** An action on behalf of a user, and where it came from. */

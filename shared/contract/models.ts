@@ -6,7 +6,7 @@ import { defineOperation } from './operation.ts';
 export const ModelType = StringEnum(modelTypes);
 export type ModelType = Static<typeof ModelType>;
 
-export const pricingTypes = ['tokens', 'image', 'time', 'characters', 'request'] as const;
+const pricingTypes = ['tokens', 'image', 'time', 'characters', 'request'] as const;
 export const PricingType = StringEnum(pricingTypes);
 export type PricingType = Static<typeof PricingType>;
 

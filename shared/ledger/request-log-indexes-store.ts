@@ -6,7 +6,7 @@ import { isIndexConflict, type Collection, type Database } from '../platform/sto
  * The order of lists, newest first, for each filter of operators and customers. A list without an outcome merges successes
  * and failures, so that neither needs an index without the outcome.
  */
-export const requestListIndexes = {
+const requestListIndexes = {
   byAccount: { accountId: 1, success: 1, at: -1, _id: -1 },
   byAccountAndModel: { accountId: 1, model: 1, success: 1, at: -1, _id: -1 },
   byAccountAndUpstream: { accountId: 1, upstream: 1, success: 1, at: -1, _id: -1 },

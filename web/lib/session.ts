@@ -211,7 +211,7 @@ async function start(): Promise<void> {
 }
 
 /** Settled when the user is known, or that there is none. */
-export const started = start();
+const started = start();
 
 /** Shows nothing of a user who is no longer here. */
 function loadAnew(): void {

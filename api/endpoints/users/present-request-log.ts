@@ -32,7 +32,7 @@ const presentTotals = ({ requests, promptTokens, completionTokens, costNano }: T
   cost: toRubNumber(costNano),
 });
 
-export function presentRequestLog(priced: PricedRow): RequestLog {
+function presentRequestLog(priced: PricedRow): RequestLog {
   const { row } = priced;
   const charges = listCharges(priced);
   const { reasoningTokens, firstTokenMs } = row;
