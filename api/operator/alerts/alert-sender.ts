@@ -1,6 +1,6 @@
 // decision 0090
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ConditionName } from '../../../shared/contract/admin-terms.ts';
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 import { liveness } from '../../../shared/platform/redis/liveness.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';

@@ -1,4 +1,4 @@
-import type { ConditionName } from '../../../shared/contract/admin-terms.ts';
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 import type { Condition, Fields } from '../conditions/conditions.ts';
 import type { SentAlerts } from './sent-alerts.ts';
 

@@ -1,4 +1,4 @@
-import { conditionNames, type ConditionName } from '../../../shared/contract/admin-terms.ts';
+import { conditionNames, type ConditionName } from '../../../shared/contract/condition-names.ts';
 import type { ProcessMetrics } from '../../../shared/platform/metrics/process-metrics.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { conditionLines, type Condition, type ConditionProblem, type Fields } from './conditions.ts';

@@ -1,4 +1,4 @@
-import type { ConditionName } from '../../../shared/contract/admin-terms.ts';
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 
 /** Facts about a problem, for the log. */
 export type Fields = Readonly<Record<string, string | number>>;

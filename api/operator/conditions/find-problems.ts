@@ -1,4 +1,4 @@
-import type { ConditionName } from '../../../shared/contract/admin-terms.ts';
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 import { isLedgerBehind } from '../../../shared/operator/ledger-lag.ts';
 import type { QueueName } from '../../../shared/work/queue/job-kinds.ts';
 import type { Fields } from './conditions.ts';

@@ -1,4 +1,4 @@
-import { conditionNames } from '../../../shared/contract/admin-terms.ts';
+import { conditionNames } from '../../../shared/contract/condition-names.ts';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat } from '../../lib/format.ts';

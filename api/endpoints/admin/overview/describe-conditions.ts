@@ -1,4 +1,4 @@
-import type { ConditionName } from '../../../../shared/contract/admin-terms.ts';
+import type { ConditionName } from '../../../../shared/contract/condition-names.ts';
 import type { Overview } from '../../../contract/admin/overview.ts';
 import { describeConcern } from '../../../operator/alerts/alert.ts';
 import { listConcerns, type Concern } from '../../../operator/alerts/concerns.ts';

@@ -4,7 +4,7 @@ import { AlertSender } from '../../../../api/operator/alerts/alert-sender.ts';
 import { AlertStore } from '../../../../api/operator/alerts/alert-store.ts';
 import type { AlertTarget } from '../../../../api/operator/alerts/alert-targets.ts';
 import type { Condition } from '../../../../api/operator/conditions/conditions.ts';
-import type { ConditionName } from '../../../../shared/contract/admin-terms.ts';
+import type { ConditionName } from '../../../../shared/contract/condition-names.ts';
 import { redisKeys } from '../../../../shared/platform/redis/redis-keys.ts';
 import { captureLog, type LogLine } from '../../../support/captured-log.ts';
 import { testOnOneRedis } from '../../../support/own-stores.ts';
