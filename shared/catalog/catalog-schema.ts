@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { Nullable, StringEnum } from '../contract/fields.ts';
-import { modelTypes } from '../contract/model-types.ts';
-import { ModelType, Pricing, type Model } from '../contract/models.ts';
+import { ModelType, modelTypes, Pricing, type Model } from '../contract/models.ts';
 import { encodingNames, type EncodingName } from './count-tokens.ts';
 import { openAiProfiles, type OpenAiProfile } from './openai-profile.ts';
 

@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './fields.ts';
-import { modelTypes } from './model-types.ts';
 import { defineOperation } from './operation.ts';
 
+/** What models are for, in the order in which they are listed. */
+export const modelTypes = ['chat', 'vision', 'image', 'embedding'] as const;
 export const ModelType = StringEnum(modelTypes);
 export type ModelType = Static<typeof ModelType>;
 

@@ -5,7 +5,7 @@ import { useSearchParams } from 'wouter-preact';
 export type FilterChanges = Readonly<Record<string, string | null>>;
 
 /** Copies filters and changes some. */
-export function changeFilters(filters: URLSearchParams, changes: FilterChanges): URLSearchParams {
+function changeFilters(filters: URLSearchParams, changes: FilterChanges): URLSearchParams {
   const next = new URLSearchParams(filters);
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) next.delete(name);

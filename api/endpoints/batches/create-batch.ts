@@ -1,13 +1,13 @@
 import type { CreateBatchRequest } from '../../../shared/contract/batches.ts';
 import { maxFileSeconds } from '../../../shared/contract/batch-terms.ts';
 import { invalidField } from '../../../shared/contract/errors.ts';
-import { modelTypes } from '../../../shared/contract/model-types.ts';
 import { parseRub } from '../../../shared/encoding/money.ts';
 import type { BatchRecord } from '../../../shared/work/batches/batch-record.ts';
 import { noSuchInput } from '../../../shared/work/batches/batches.ts';
 import type { BatchOptions } from '../../../shared/work/batches/plan-batch.ts';
 import type { WrittenFile } from '../../../shared/work/files/file-writer.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
+import { modelTypes } from '../../../shared/contract/models.ts';
 import { preAdmitBody } from '../../admission/pre-admit.ts';
 import { createFromFile, createFromLines } from '../../batches/create-from-file.ts';
 import { writeRequests } from '../../batches/write-requests.ts';

@@ -1,4 +1,4 @@
-import { modelTypes } from '../../../shared/contract/model-types.ts';
+import { modelTypes } from '../../../shared/contract/models.ts';
 import { wasRetried } from '../../../shared/work/batches/batches.ts';
 import { presentBatch } from '../../../shared/work/batches/present-batch.ts';
 import {

@@ -1,5 +1,5 @@
 import { AppError, invalidField } from '../../../shared/contract/errors.ts';
-import { modelTypes } from '../../../shared/contract/model-types.ts';
+import { modelTypes } from '../../../shared/contract/models.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';
 import type { FileSummary } from '../../../shared/work/files/file-record.ts';

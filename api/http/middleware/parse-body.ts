@@ -1,10 +1,9 @@
 // decision 0011
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../../shared/contract/errors.ts';
-import { modelTypes } from '../../../shared/contract/model-types.ts';
 import { defaultBodyLimitBytes, type Operation } from '../../../shared/contract/operation.ts';
 import { tooLarge } from '../../../shared/contract/too-large.ts';
-import type { ModelType } from '../../../shared/contract/models.ts';
+import { modelTypes, type ModelType } from '../../../shared/contract/models.ts';
 import { nextWorkTurn } from '../../../shared/fairness/work-turns.ts';
 import { ChunkList } from '../../../shared/platform/runtime/chunk-list.ts';
 import { shorten } from '../../../shared/platform/runtime/shorten.ts';

@@ -1,7 +1,7 @@
-import { modelTypes } from '../../../shared/contract/model-types.ts';
 import { SearchField } from '../../admin/search-field.tsx';
 import type { FilterChanges } from '../../lib/address-filters.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
+import { modelTypes } from '../../lib/models.ts';
 import { Select } from '../../ui/field.tsx';
 import type en from './messages.en.ts';
 import { modelStates, type ModelFilter, type ModelView } from './routes.ts';

@@ -1,8 +1,8 @@
-import { modelTypes } from '../../../shared/contract/model-types.ts';
 import {
   capabilities,
   listCapabilities,
   modelName,
+  modelTypes,
   type Capability,
   type DaySummary,
   type Model,

@@ -1,7 +1,6 @@
-import { modelTypes } from '../../../shared/contract/model-types.ts';
 import type { FilterChanges } from '../../lib/address-filters.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
-import { capabilities, listCapabilities, type Model } from '../../lib/models.ts';
+import { capabilities, listCapabilities, modelTypes, type Model } from '../../lib/models.ts';
 import { Field, Select } from '../../ui/field.tsx';
 import { orders, readFilters } from './filter-models.ts';
 import type en from './messages.en.ts';
