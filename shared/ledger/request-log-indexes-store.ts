@@ -2,11 +2,14 @@
 import type mongoose from 'mongoose';
 import { isIndexConflict, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 
+/** How far back customers see their requests. Operators see all rows. */
+export const logLifetimeSeconds = 72 * 60 * 60;
+
 /**
  * The order of lists, newest first, for each filter of operators and customers. A list without an outcome merges successes
  * and failures, so that neither needs an index without the outcome.
  */
-const requestListIndexes = {
+export const requestListIndexes = {
   byAccount: { accountId: 1, success: 1, at: -1, _id: -1 },
   byAccountAndModel: { accountId: 1, model: 1, success: 1, at: -1, _id: -1 },
   byAccountAndUpstream: { accountId: 1, upstream: 1, success: 1, at: -1, _id: -1 },

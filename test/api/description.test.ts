@@ -193,7 +193,11 @@ function listWrongCalls(
     ...(schemesOf(described).length === 0 ? [] : unauthorized.map((call) => ({ ...base, ...call }))),
     ...(requestBody === undefined ? [] : withBody.map((call) => ({ ...call, title: String(call.body) }))),
     ...names.map((name) => ({ ...base, title: `no such ${name}`, path: { ...base.path, [name]: 'none' } })),
-    ...checked.map(({ name }) => ({ ...base, title: `a wrong ${name}`, query: `${name}=no+such` })),
+    ...checked.map(({ name, schema }) => ({
+      ...base,
+      title: `a wrong ${name}`,
+      query: `${name}=${schema.format === 'without-secret' ? `mg-${unknownSecret.slice(0, 43)}` : 'no+such'}`,
+    })),
   ];
 }
 
