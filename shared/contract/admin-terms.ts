@@ -5,6 +5,10 @@
 export const adminScopes = ['read', 'billing', 'all'] as const;
 export type AdminScope = (typeof adminScopes)[number];
 
+/** Whether a token with this scope may do what needs the other scope. */
+export const allowsScope = (scope: AdminScope, needed: AdminScope): boolean =>
+  adminScopes.indexOf(scope) >= adminScopes.indexOf(needed);
+
 /** Codes that one call creates, and one event of the audit log names. */
 export const maxCodesOfBatch = 1_000;
 

@@ -68,7 +68,6 @@ const messages = {
     other: '{count} other accounts of this user stay linked.',
   },
   unlinkedNow: 'The account “{name}” is unlinked',
-  readOnly: 'This token may not do this.',
   newerRow: 'Newer',
   olderRow: 'Older',
   requestTime: 'Time',

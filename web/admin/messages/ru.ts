@@ -77,7 +77,6 @@ const messages: TranslationOf<typeof en> = {
     other: 'Ещё {count} аккаунта этого пользователя останутся привязанными.',
   },
   unlinkedNow: 'Аккаунт «{name}» отвязан',
-  readOnly: 'Этот токен не даёт права на это.',
   newerRow: 'Новее',
   olderRow: 'Старее',
   requestTime: 'Время',

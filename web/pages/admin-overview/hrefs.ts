@@ -1,3 +1,5 @@
+import { hrefWith } from '../../lib/address-filters.ts';
+
 /** Where causes are shown. */
 export const modelHref = (id: string): string => `/admin/models?model=${encodeURIComponent(id)}`;
 export const upstreamHref = (name: string): string =>
@@ -5,7 +7,5 @@ export const upstreamHref = (name: string): string =>
 export const workHref = '/admin/work';
 
 /** The failed requests since a time. @param model null for all models */
-export function failuresHref(since: string, model: string | null = null): string {
-  const query = new URLSearchParams({ outcome: 'error', ...(model === null ? {} : { model }), since });
-  return `/admin/requests?${query}`;
-}
+export const failuresHref = (since: string, model: string | null = null): string =>
+  hrefWith('/admin/requests', { outcome: 'error', model, since });
