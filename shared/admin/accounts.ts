@@ -11,6 +11,7 @@ import { AppError } from '../contract/errors.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import { cleanReason } from './clean-reason.ts';
 import { creditNewAccount, takeBackNewCredit } from './credits.ts';
 import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import type { Page } from './page.ts';
@@ -196,8 +197,9 @@ export async function banAccount(
   deps: Pick<AdminDeps, 'redis' | 'accounts' | 'hotAccounts'>,
   trail: AuditTrail,
   id: string,
-  reason: string,
+  given: string,
 ): Promise<void> {
+  const reason = cleanReason(given);
   const change = { banned: true, banReason: reason };
   await trail.run(
     { action: 'account.ban', id, before: await describeBan(deps, id) },

@@ -5,6 +5,13 @@
 export const adminScopes = ['read', 'billing', 'all'] as const;
 export type AdminScope = (typeof adminScopes)[number];
 
+/**
+ * Characters of the reason of a change, which the audit log keeps. In an address it is shorter: the longest still fits into
+ * the query of a call, whatever its letters are.
+ */
+export const maxReasonLength = 500;
+export const maxReasonInQuery = 300;
+
 /** Codes that one call creates, and one event of the audit log names. */
 export const maxCodesOfBatch = 1_000;
 

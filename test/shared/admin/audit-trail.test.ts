@@ -18,7 +18,7 @@ function createTrail(failing: 'start' | 'finish' | null = null) {
     start: async (event: object) => write('start', event),
     finish: async (id: string, end: object) => write('finish', { id, ...end }),
   } as unknown as AuditLogStore;
-  const trail = new AuditTrail({ store, actor, onUnrecorded: (error) => unrecorded.push(error) });
+  const trail = new AuditTrail({ store, actor, reason: null, onUnrecorded: (error) => unrecorded.push(error) });
   return { trail, written, unrecorded };
 }
 
