@@ -52,6 +52,7 @@ export function TrafficTable({ traffic }: { readonly traffic: NonNullable<Overvi
         </tbody>
       </table>
       <p class="soft small">{t('linesCount')}</p>
+      <p class="soft small">{t('rejectedText')}</p>
     </>
   );
 }
