@@ -9,7 +9,13 @@ import {
 import { updateAccount } from '../../shared/admin/accounts.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/encoding/money.ts';
-import { CommandError, UsageError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
+import {
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { withCatalog } from './with-catalog.ts';
 

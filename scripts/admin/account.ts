@@ -22,7 +22,14 @@ import {
   rotateWebhookSecret,
   showWebhookSecret,
 } from '../../shared/admin/webhook-secrets.ts';
-import { readInteger, readMoney, UsageError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
+import {
+  readInteger,
+  readMoney,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { updateOptions, updateSettings } from './account-update.ts';
 import { findAccountId, noSuchAccount } from './find-account.ts';
 import { listRequests, requestColumns, requestListOptions, requestListUsage } from './list-requests.ts';

@@ -6,7 +6,13 @@ import { readBatches } from '../../shared/admin/read-batches.ts';
 import { batchStatuses } from '../../shared/contract/batch-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import type { BatchRecord, BatchStatus } from '../../shared/work/batches/batch-record.ts';
-import { CommandError, UsageError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
+import {
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { withCatalog } from './with-catalog.ts';
 import { withObjects } from './with-objects.ts';

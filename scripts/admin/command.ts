@@ -112,7 +112,9 @@ export function readReason({ reason = '' }: Readonly<Record<string, string>>): s
   if ([...reason].length > maxReasonLength)
     throw new UsageError(`--reason must have at most ${maxReasonLength} characters.`);
   if (!isPlainText(reason))
-    throw new UsageError('--reason must be one line with a visible character and without control characters.');
+    throw new UsageError(
+      '--reason must be one line with a visible character and without control characters.',
+    );
   return reason;
 }
 

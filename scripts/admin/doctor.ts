@@ -17,9 +17,10 @@ export const doctorVerbs: Record<string, StorelessVerb> = {
     async runWithoutStores({ env, flags, options, warn }) {
       const upstreams = flags.has('upstreams');
       showProgress(upstreams ? 'Checking, and calling each upstream' : 'Checking');
-      const findings = await runDoctor(env, upstreams ? (stores) => openTrail(stores, warn, readReason(options)) : null).finally(
-        () => endProgress(),
-      );
+      const findings = await runDoctor(
+        env,
+        upstreams ? (stores) => openTrail(stores, warn, readReason(options)) : null,
+      ).finally(() => endProgress());
       if (findings.some(({ status }) => status === 'problem')) throw new FoundProblems(findings);
       return findings;
     },

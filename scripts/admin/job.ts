@@ -4,7 +4,14 @@ import { readPlace, type OwnedId } from '../../shared/admin/list-place.ts';
 import { readPages } from '../../shared/admin/page.ts';
 import { jobStatuses } from '../../shared/contract/job-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
-import { CommandError, readInteger, UsageError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
+import {
+  CommandError,
+  readInteger,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 
 /** Jobs that are read together. */

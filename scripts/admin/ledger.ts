@@ -2,7 +2,14 @@ import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { FoundProblems, CommandError, UsageError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
+import {
+  FoundProblems,
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';

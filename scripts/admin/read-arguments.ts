@@ -9,10 +9,9 @@ export interface CommandArguments {
   readonly json: boolean;
 }
 
-type Shape = Pick<
-  AdminVerb,
-  'usage' | 'positionals' | 'optionalPositionals' | 'options' | 'flags'
-> & { readonly isChange?: boolean };
+type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'optionalPositionals' | 'options' | 'flags'> & {
+  readonly isChange?: boolean;
+};
 
 /**
  * Parses the arguments after the verb on the command line.

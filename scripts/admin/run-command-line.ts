@@ -57,10 +57,7 @@ function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
   const shown = Object.hasOwn(verbs, only) ? { [only]: verbs[only]! } : verbs;
   return Object.entries(shown).flatMap(([verb, { usage, help, isChange = false }]) => {
     const reason = isChange && !usage.includes('--reason') ? '[--reason "why"]' : '';
-    return [
-      `  ${[resource, verb, usage, reason].filter((word) => word !== '').join(' ')}`,
-      `      ${help}`,
-    ];
+    return [`  ${[resource, verb, usage, reason].filter((word) => word !== '').join(' ')}`, `      ${help}`];
   });
 }
 

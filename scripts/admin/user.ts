@@ -12,7 +12,14 @@ import {
 } from '../../shared/admin/users.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
-import { readInteger, CommandError, UsageError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
+import {
+  readInteger,
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { describeFailure } from './with-stores.ts';
 

@@ -74,7 +74,12 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
       <form onSubmit={submit} noValidate>
         {props.preview !== undefined && <EffectText effect={effect} describe={props.describe} />}
         {children}
-        <ReasonField value={reason} isRequired={needsReason} problem={isChecked ? problem : findReasonProblem(reason)} onChange={setReason} />
+        <ReasonField
+          value={reason}
+          isRequired={needsReason}
+          problem={isChecked ? problem : findReasonProblem(reason)}
+          onChange={setReason}
+        />
         {word !== undefined && (
           <Field
             label={t('typeToConfirm', { word })}

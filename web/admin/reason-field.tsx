@@ -5,7 +5,10 @@ import type { GivenReason } from './dry-run.ts';
 import { useConsole } from './texts.ts';
 
 /** What is wrong with a reason; null if nothing is. */
-export function findReasonProblem(reason: string, isRequired = false): 'reasonMissing' | 'reasonSecret' | null {
+export function findReasonProblem(
+  reason: string,
+  isRequired = false,
+): 'reasonMissing' | 'reasonSecret' | null {
   if (isRequired && reason.trim() === '') return 'reasonMissing';
   return hasSecret(reason) ? 'reasonSecret' : null;
 }

@@ -93,11 +93,7 @@ function useColumns({
       isNumber: true,
       isMinor: true,
       render: ({ total_time: seconds }) =>
-        seconds === null ? (
-          '–'
-        ) : (
-          <span title={format.exactSeconds(seconds)}>{format.seconds(seconds)}</span>
-        ),
+        seconds === null ? '–' : <span title={format.exactSeconds(seconds)}>{format.seconds(seconds)}</span>,
     },
   ];
 }

@@ -4,7 +4,16 @@ import { Nullable } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
 import { DryRunQuery, dryRunQuery, dryRuns } from './dry-run.ts';
-import { Moment, OptionalMoment, PageOfAdmin, Reason, ReasonQuery, Roubles, maxAmount, pageQuery } from './fields.ts';
+import {
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  Reason,
+  ReasonQuery,
+  Roubles,
+  maxAmount,
+  pageQuery,
+} from './fields.ts';
 
 const maxRequests = 1_000_000_000;
 

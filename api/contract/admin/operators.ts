@@ -3,7 +3,15 @@ import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { AccountName, IdInQuery, Moment, OptionalMoment, PageOfAdmin, pageQuery, ReasonQuery } from './fields.ts';
+import {
+  AccountName,
+  IdInQuery,
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  pageQuery,
+  ReasonQuery,
+} from './fields.ts';
 
 const Scope = StringEnum(adminScopes, {
   description:

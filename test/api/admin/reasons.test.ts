@@ -68,7 +68,11 @@ test('changes with a body, without one, and with filters of their own take it', 
   const note = { amount: 5, note: 'for the owner' };
   const key = { 'idempotency-key': 'credit' };
   t.is((await call('POST', `/accounts/${id}/credits${given('for us')}`, note, key)).status, 200);
-  t.like(await latestOf(of), { action: 'account.credit', reason: 'for us', after: { note: 'for the owner' } });
+  t.like(await latestOf(of), {
+    action: 'account.credit',
+    reason: 'for us',
+    after: { note: 'for the owner' },
+  });
   t.is((await call('POST', `/accounts/${id}/rotate-key${given('it leaked')}`)).status, 200);
   t.like(await latestOf(of), { action: 'account.rotate-key', reason: 'it leaked' });
   t.is((await call('POST', `/queues/chat/retry${given('vendor is back')}`)).status, 200);

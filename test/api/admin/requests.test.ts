@@ -61,10 +61,13 @@ test('a request says whether it had an Idempotency-Key, and how often it was rep
   const plain = await sendChat(account.apiKey);
   t.like(await read(plain), { idempotency_key: false, replays: null });
   const page = await get<RequestPage>(`/requests?account=${account.id}`);
-  t.deepEqual(page.body.data.map(({ id, idempotency_key, replays }) => [id, idempotency_key, replays]), [
-    [plain, false, null],
-    [keyed, true, null],
-  ]);
+  t.deepEqual(
+    page.body.data.map(({ id, idempotency_key, replays }) => [id, idempotency_key, replays]),
+    [
+      [plain, false, null],
+      [keyed, true, null],
+    ],
+  );
   const log = await callApi<{ items: { request_id: string; idempotency_key: boolean }[] }>(
     stack.url,
     account.apiKey,

@@ -23,10 +23,14 @@ export function listChanges({
   after,
 }: Pick<Schema<'AdminAuditEvent'>, 'action' | 'reason' | 'before' | 'after'>): readonly ChangedField[] {
   const old = (before ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.entries((after ?? {}) as Readonly<Record<string, unknown>>)
-    .filter(([name]) => !implied.includes(name) && (action !== 'account.create' || ofCreation.includes(name)))
-    .filter(([name, value]) => !isSame(old[name], value))
-    // The reason of a ban is that of the change.
-    .filter(([name, value]) => name !== 'ban_reason' || value !== reason)
-    .map(([name, value]) => ({ name, before: old[name], after: value }));
+  return (
+    Object.entries((after ?? {}) as Readonly<Record<string, unknown>>)
+      .filter(
+        ([name]) => !implied.includes(name) && (action !== 'account.create' || ofCreation.includes(name)),
+      )
+      .filter(([name, value]) => !isSame(old[name], value))
+      // The reason of a ban is that of the change.
+      .filter(([name, value]) => name !== 'ban_reason' || value !== reason)
+      .map(([name, value]) => ({ name, before: old[name], after: value }))
+  );
 }

@@ -25,7 +25,11 @@ export function ModelActions({ model }: { readonly model: AdminModel }) {
   return (
     <div class="admin-models-actions">
       {model.disabled && (
-        <QuickAction kind="primary" run={() => setActive(id, true, {})} done={t('enabledDone', { model: id })}>
+        <QuickAction
+          kind="primary"
+          run={() => setActive(id, true, {})}
+          done={t('enabledDone', { model: id })}
+        >
           {t('enable')}
         </QuickAction>
       )}
