@@ -1,11 +1,5 @@
 import type { CatalogRoute } from './catalog-schema.ts';
-
-/**
- * The name under which routes are drained: all of an upstream, or those of one model.
- * @param modelId the catalog's id of the model; null for all models
- */
-export const nameDrained = (upstream: string, modelId: string | null): string =>
-  modelId === null ? upstream : `${upstream} ${modelId}`;
+import { nameDrained } from './name-drained.ts';
 
 /** Whether a model's route is among the drained ones. */
 export const isRouteDrained = (
