@@ -109,7 +109,7 @@ export function readMoney(
 /** Reads why the operator changes something; null if nothing was given. @throws UsageError */
 export function readReason({ reason = '' }: Readonly<Record<string, string>>): string | null {
   if (reason === '') return null;
-  if ([...reason].length > maxReasonLength)
+  if (reason.length > maxReasonLength)
     throw new UsageError(`--reason must have at most ${maxReasonLength} characters.`);
   if (!isPlainText(reason))
     throw new UsageError(

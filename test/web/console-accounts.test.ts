@@ -195,7 +195,7 @@ withBrowser('an account is banned with a reason, and unbanned; its settings are 
   await page.getByRole('row', { name: /Webhook secret.*Replaced: yes/ }).waitFor();
   await page.getByRole('row', { name: /Webhook secret.*Shown: yes/ }).waitFor();
   await page.getByRole('rowheader', { name: 'Unbanned' }).waitFor();
-  await page.getByRole('row', { name: /Budget.*Reason: a new contract/ }).waitFor();
+  await page.getByRole('row', { name: /₽500 a week.*Reason: a new contract/ }).waitFor();
   t.is(new URL(page.url()).search, '?tab=changes');
 });
 

@@ -192,7 +192,10 @@ withBrowser('filters survive a reload, and the file has exactly what is filtered
   const { total_time: seconds } = (
     await callAdmin<{ total_time: number }>(stack.url, testAdminToken, 'GET', `/requests/${steadyId}`)
   ).body;
-  await dialog.getByText(`${seconds.toFixed(3)} sec`, { exact: true }).first().waitFor();
+  await dialog
+    .getByText(`${seconds.toFixed(3)} sec`, { exact: true })
+    .first()
+    .waitFor();
   const sums = dialog.locator('.cost-table tfoot tr:last-child td:last-child');
   const [cost, vendorCost] = await Promise.all([readNano(sums.nth(0)), readNano(sums.nth(1))]);
   const { costNano, vendorCostNano } = await findRow(stack, steadyId);

@@ -26,11 +26,11 @@ test.after.always(() => stack?.close());
 const call = <T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers = {}) =>
   callAdmin<T>(stack.url, testAdminToken, method, path, body, headers);
 
-const given = (reason: string): string => `?${new URLSearchParams({ reason })}`;
+const given = (reason: string): string => `?reason=${encodeURIComponent(reason)}`;
 
 async function listEvents(resource: string): Promise<readonly DescribedEvent[]> {
-  const query = new URLSearchParams({ resource, limit: '100' });
-  return (await call<ListedPage<DescribedEvent>>('GET', `/audit?${query}`)).body.data;
+  const path = `/audit?limit=100&resource=${encodeURIComponent(resource)}`;
+  return (await call<ListedPage<DescribedEvent>>('GET', path)).body.data;
 }
 
 const latestOf = async (resource: string): Promise<DescribedEvent> => (await listEvents(resource))[0]!;
@@ -38,8 +38,8 @@ const latestOf = async (resource: string): Promise<DescribedEvent> => (await lis
 /** They change nothing, or only the session of their caller. */
 const unrecorded: readonly string[] = ['startAdminSession', 'endAdminSession', 'findAnything'];
 
-const hasReason = (schema: Operation['query']): boolean =>
-  Object.hasOwn((schema as { properties?: object } | undefined)?.properties ?? {}, 'reason');
+const hasReason = (schema: { readonly properties?: object } | undefined): boolean =>
+  Object.hasOwn(schema?.properties ?? {}, 'reason');
 
 test('each recorded change takes a reason: in its query, or in its body if that has one', (t) => {
   const changes = Object.values<Operation>(operations).filter(
@@ -116,7 +116,7 @@ test('a reason that is too long, blank, of several lines or with a secret is ref
   t.deepEqual(await listEvents(`account:${id}`), []);
   // Of letters that take twelve characters each in an address.
   t.is((await call('POST', `${path}${given('🙂'.repeat(maxReasonInQuery))}`)).status, 200);
-  t.is([...(await latestOf(`account:${id}`)).reason!].length, maxReasonInQuery);
+  t.is((await latestOf(`account:${id}`)).reason, '🙂'.repeat(maxReasonInQuery));
 });
 
 test('a dry run takes the reason of the change and records nothing; a repeated creation may have another one', async (t) => {
