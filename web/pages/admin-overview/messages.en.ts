@@ -91,6 +91,7 @@ const messages = {
   requests: 'Requests',
   rejected: { one: '{count} rejected', other: '{count} rejected' },
   failures: 'Failures',
+  whatCounts: 'What is counted',
   linesCount:
     'Lines of batches count one by one. Durations are of requests that somebody waits for: without jobs and batches.',
   rejectedText:

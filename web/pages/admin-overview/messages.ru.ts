@@ -111,6 +111,7 @@ const messages: TranslationOf<typeof en> = {
     other: '{count} отклонено',
   },
   failures: 'Сбои',
+  whatCounts: 'Что здесь посчитано',
   linesCount:
     'Строки пакетов считаются по одной. Длительность — только у запросов, ответа на которые ждут: без заданий и пакетов.',
   rejectedText:

@@ -51,8 +51,11 @@ export function TrafficTable({ traffic }: { readonly traffic: NonNullable<Overvi
           ))}
         </tbody>
       </table>
-      <p class="soft small">{t('linesCount')}</p>
-      <p class="soft small">{t('rejectedText')}</p>
+      <details class="admin-overview-counted">
+        <summary>{t('whatCounts')}</summary>
+        <p>{t('linesCount')}</p>
+        <p>{t('rejectedText')}</p>
+      </details>
     </>
   );
 }
