@@ -8,10 +8,10 @@ import { exchangeKey, forgetOldSecret, undoExchange } from '../accounts/replace-
 import { hashSecret, maskApiKey } from '../accounts/credentials.ts';
 import { resetUnknownCodes } from '../accounts/unknown-code-script.ts';
 import { AppError } from '../contract/errors.ts';
+import { cleanText } from '../contract/mask-secrets.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { cleanReason } from './clean-reason.ts';
 import { creditNewAccount, takeBackNewCredit } from './credits.ts';
 import { deriveId, hashRequest, type OnceForEver } from './once-for-ever.ts';
 import type { Page } from './page.ts';
@@ -199,7 +199,7 @@ export async function banAccount(
   id: string,
   given: string,
 ): Promise<void> {
-  const reason = cleanReason(given);
+  const reason = cleanText(given);
   const change = { banned: true, banReason: reason };
   await trail.run(
     { action: 'account.ban', id, before: await describeBan(deps, id) },

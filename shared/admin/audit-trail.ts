@@ -1,9 +1,9 @@
 // decision 0098
 import { AppError } from '../contract/errors.ts';
+import { cleanText } from '../contract/mask-secrets.ts';
 import { shorten } from '../platform/runtime/shorten.ts';
 import type { AdminAction, ResourceType } from './admin-action.ts';
 import type { Actor, AuditLogStore } from './audit-log-store.ts';
-import { cleanReason } from './clean-reason.ts';
 
 /** A change that is about to be made. */
 export interface Change {
@@ -70,7 +70,7 @@ export class AuditTrail {
       resourceType,
       resourceId: id,
       ...(accountId === undefined ? {} : { accountId }),
-      reason: reason === null ? null : cleanReason(reason),
+      reason: reason === null ? null : cleanText(reason),
       before,
     });
     const end = async (how: Parameters<AuditLogStore['finish']>[1]): Promise<void> => {

@@ -4,7 +4,7 @@ import type { CatalogStore } from '../catalog/catalog-store.ts';
 import { publishInvalidation } from '../platform/redis/invalidation-channel.ts';
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys } from '../platform/redis/redis-keys.ts';
-import { nameDrained } from '../catalog/name-drained.ts';
+import { nameDrained } from '../catalog/drained-routes.ts';
 import type { RouteCandidate } from '../routing/route-candidate.ts';
 import { readDemand } from '../work/demand/read-demand.ts';
 import { readCandidates, RouteStateStore, type CandidateState } from '../routing/route-state-store.ts';

@@ -6,8 +6,7 @@ import { redisKeys } from '../platform/redis/redis-keys.ts';
 import type { RedisClient } from '../platform/redis/redis-client.ts';
 import type { Catalog, CatalogModel, CatalogRoute } from './catalog-schema.ts';
 import { compareCatalogs } from './compare-catalogs.ts';
-import { isRouteDrained } from './drained-routes.ts';
-import { nameDrained } from './name-drained.ts';
+import { isRouteDrained, nameDrained } from './drained-routes.ts';
 import { CatalogError, formatProblem, parseCatalog } from './parse-catalog.ts';
 
 export interface CatalogStoreOptions {

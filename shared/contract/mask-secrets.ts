@@ -10,8 +10,8 @@ const typedCodes =
 export const maskSecrets = (text: string): string =>
   text.replaceAll(issuedCodes, '…').replaceAll(keys, '$1…');
 
-/** Hides also codes as people type them, in a text that somebody has written. */
-export const maskTypedSecrets = (text: string): string => maskSecrets(text).replaceAll(typedCodes, '…');
+/** Trims a text that somebody has written, and hides what was pasted into it, also codes as people type them. */
+export const cleanText = (text: string): string => maskSecrets(text.trim()).replaceAll(typedCodes, '…');
 
 /** Lists what may be API keys, tokens of the admin API or refill codes in a text, keys first. */
 export const listSecrets = (text: string): string[] =>

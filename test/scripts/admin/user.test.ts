@@ -92,6 +92,7 @@ test('a user is shown by id or address, with masked keys, balances, sessions and
     balance: 12.5,
     free_requests: 3,
     banned: false,
+    account_name: null,
   };
   t.deepEqual(shown.accounts, [account]);
   t.like(shown.sessions, [{ id: sessionId, device: 'Firefox, Linux', address_created: '127.0.0.1' }]);

@@ -1,4 +1,4 @@
-import { nameDrained } from '../../../shared/catalog/name-drained.ts';
+import { nameDrained } from '../../../shared/catalog/drained-routes.ts';
 import { LastChange } from '../../admin/last-change.tsx';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { SiteLink } from '../../frame/site-link.tsx';

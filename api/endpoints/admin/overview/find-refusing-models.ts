@@ -1,6 +1,6 @@
 import type { CatalogModel, CatalogRoute } from '../../../../shared/catalog/catalog-schema.ts';
 import type { CatalogStore } from '../../../../shared/catalog/catalog-store.ts';
-import { nameDrained } from '../../../../shared/catalog/name-drained.ts';
+import { nameDrained } from '../../../../shared/catalog/drained-routes.ts';
 import type { Overview } from '../../../contract/admin/overview.ts';
 import type { UpstreamState } from '../../../operator/watch-upstreams.ts';
 

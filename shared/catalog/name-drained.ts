@@ -1,6 +1,0 @@
-/**
- * The name under which routes are drained: all of an upstream, or those of one model.
- * @param modelId the catalog's id of the model; null for all models
- */
-export const nameDrained = (upstream: string, modelId: string | null): string =>
-  modelId === null ? upstream : `${upstream} ${modelId}`;
