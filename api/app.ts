@@ -215,8 +215,8 @@ export function createApp(services: Services, pages: readonly ApiMiddleware[] = 
 
   const { corsOrigins, trustProxy } = services.config;
 
-  const { requestMetrics, facts } = services;
-  app.use(requestContext(services.log, { trustsProxy: trustProxy, metrics: requestMetrics, facts }));
+  const { requestMetrics: metrics, rejections, facts } = services;
+  app.use(requestContext(services.log, { trustsProxy: trustProxy, metrics, rejections, facts }));
   // Comes before the error middleware, so that pages can read errors too.
   if (corsOrigins !== null) app.use(cors(corsOrigins));
   app.use(renderError(services.log, services.config.supportEmail));

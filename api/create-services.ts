@@ -28,6 +28,7 @@ import { AdminAccess } from './admin/admin-access.ts';
 import { FundedAccounts } from './admission/funded-accounts.ts';
 import { KeyAccessCache } from './admission/key-access-cache.ts';
 import { RecentRejections } from './admission/recent-rejections.ts';
+import { RejectionLog } from './admission/rejection-log.ts';
 import { RejectedBodies } from './admission/rejected-bodies.ts';
 import { UnpaidTime } from './http/callers/unpaid-time.ts';
 import { Batches } from '../shared/work/batches/batches.ts';
@@ -136,6 +137,12 @@ export function createServices(parts: ServicesParts): RunningServices {
     calls: { short: new Holdings(), streams: new Holdings() },
     keyAccess: new KeyAccessCache(hotAccounts, options.accountWaitMs),
     recentRejections: new RecentRejections(),
+    rejections: new RejectionLog({
+      store: ledger.rejections,
+      metrics,
+      log,
+      flushMs: options.rejectionFlushMs,
+    }),
     rejectedBodies: new RejectedBodies({ log }),
     funded: new FundedAccounts(hotAccounts),
     sessionAccounts: new SessionAccounts(stores.web),
@@ -197,7 +204,11 @@ export function createServices(parts: ServicesParts): RunningServices {
     services,
     async close() {
       await documents.close();
-      await within(recordingTimeoutMs, Promise.allSettled(unfinished), () => undefined);
+      await within(
+        recordingTimeoutMs,
+        Promise.allSettled([...unfinished, services.rejections.close()]),
+        () => undefined,
+      );
       await captcha.close();
     },
   };

@@ -11,6 +11,8 @@ export interface ApiOptions {
   readonly statsStepMs: number;
   /** How often the process writes what operators see of requests (ms). */
   readonly trafficIntervalMs?: number;
+  /** How soon rejected requests are written to their log (ms). */
+  readonly rejectionFlushMs?: number;
   /** Memory budget in bytes for the bodies of all requests in progress. */
   readonly requestMemoryBytes: number;
   /** Memory budget in bytes for all uploads of files in progress. */

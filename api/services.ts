@@ -35,6 +35,7 @@ import type { SessionAccounts } from './account-area/session-accounts.ts';
 import type { FundedAccounts } from './admission/funded-accounts.ts';
 import type { KeyAccessCache } from './admission/key-access-cache.ts';
 import type { RecentRejections } from './admission/recent-rejections.ts';
+import type { RejectionLog } from './admission/rejection-log.ts';
 import type { RejectedBodies } from './admission/rejected-bodies.ts';
 import type { BodyTimes } from './http/bodies/body-pace.ts';
 import type { UnpaidTime } from './http/callers/unpaid-time.ts';
@@ -108,6 +109,7 @@ export interface Services extends Dispatch {
   /** When and from where keys may be used, for operations without admission. */
   readonly keyAccess: KeyAccessCache;
   readonly recentRejections: RecentRejections;
+  readonly rejections: RejectionLog;
   /** Large bodies that were read for nothing, by account. */
   readonly rejectedBodies: RejectedBodies;
   /** Accounts that are known to have money. The work of their calls is not limited by network. */

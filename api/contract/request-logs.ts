@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { requestOutcomes } from '../../shared/contract/admin-requests.ts';
+import { requestOutcomes } from '../../shared/contract/request-terms.ts';
 import { maxCsvRows, Nullable, Page, PageOf, StringEnum, TimeBound } from '../../shared/contract/fields.ts';
 import { defineOperation } from '../../shared/contract/operation.ts';
 import { RequestQuantities, RequestRates } from '../../shared/contract/request-rates.ts';
@@ -18,7 +18,9 @@ export const RequestLog = Type.Object(
       }),
     ),
     user_ip: Type.String({ description: 'The IP address that sent the request.' }),
-    model_name: Type.String({ description: 'The id of the model.' }),
+    model_name: Type.String({
+      description: 'The id of the model; empty for a rejected request that names none.',
+    }),
     prompt_tokens: Type.Integer(),
     cache_read_tokens: Nullable(
       Type.Integer({
@@ -89,7 +91,11 @@ export const RequestLogQuery = Type.Object({
     Type.String({ minLength: 1, maxLength: 128, description: 'Only of the model with this id.' }),
   ),
   outcome: Type.Optional(
-    StringEnum(requestOutcomes, { description: 'Only requests that succeeded, or that failed.' }),
+    StringEnum(requestOutcomes, {
+      description:
+        'Only requests that succeeded, or that failed at a model; or those that were `rejected` before one was called, which are ' +
+        'in no other list and in no sums: of those with the same code, 20 at once and then one in ten seconds.',
+    }),
   ),
   since: TimeBound(
     'Only requests received at this time or later: a time in RFC 3339 format, or a day (YYYY-MM-DD) in UTC. What is longer ' +
@@ -97,7 +103,11 @@ export const RequestLogQuery = Type.Object({
   ),
   until: TimeBound('Only requests received before this time, or until the end of this day.'),
   request_id: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: 'Only the request with this id.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Only the request with this id, also if it was rejected.',
+    }),
   ),
 });
 export type RequestLogQuery = Static<typeof RequestLogQuery>;
@@ -121,7 +131,8 @@ export const listRequestLogs = defineOperation({
   tag: 'Users',
   summary: 'List the requests of the last 72 hours',
   description:
-    'Lists requests that reached a model, successful or not. Requests that were rejected earlier are not listed. A page ' +
+    'Lists requests that reached a model, successful or not. Requests that were rejected earlier are listed only with ' +
+    '`outcome=rejected`, or by their id. A page ' +
     'contains up to 300 requests. Only requests that match all filters are listed.',
   method: 'get',
   path: '/users/request_logs',

@@ -10,6 +10,7 @@ export function createPrepareOptions(services: Services, context: ApiContext): P
     accountId: holderOf(context).accountId,
     signal: context.state.signal,
     async checkEarly(model, readsFiles) {
+      context.state.model = model.id;
       precheckBalance(context, model);
       if (readsFiles) await preAdmit(services, context, model);
       else await preAdmitIfLikelyRejected(services, context, model);

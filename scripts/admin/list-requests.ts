@@ -1,4 +1,4 @@
-import { requestOutcomes, type RequestOutcomeName } from '../../shared/contract/admin-requests.ts';
+import { requestOutcomes, type RequestOutcomeName } from '../../shared/contract/request-terms.ts';
 import { readBound } from '../../shared/ledger/days.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { presentRequest } from '../../shared/ledger/present-request.ts';
@@ -65,7 +65,7 @@ async function* readRows(
 function readFilter(options: AdminContext['options']): RequestFilter {
   const { model, upstream, outcome } = options;
   if (outcome !== undefined && !isOutcome(outcome))
-    throw new UsageError(`--outcome must be ${requestOutcomes.join(' or ')}.`);
+    throw new UsageError(`--outcome must be one of ${requestOutcomes.join(', ')}.`);
   return { model, upstream, outcome, ...readPeriod(options) };
 }
 

@@ -36,8 +36,8 @@ async function showRequest({ ledger, mongo, redis, positionals }: AdminContext):
   const found = await new RequestListStore(ledger).find(id);
   if (found === null)
     throw new CommandError(
-      `No request ${quote(id)} was charged or failed at a model. One that was rejected, or has not ended yet, is only ` +
-        'in the logs of the api processes.',
+      `No request ${quote(id)} was charged or failed at a model, and none of the last 72 hours that was rejected is listed ` +
+        'with it. One that has not ended yet is only in the logs of the processes.',
     );
   if (found.row === undefined) return presentExpiredRequest(found.entry);
   const [priced] = await new PriceStore(mongo.db).addTo([found.row]);

@@ -1,10 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum, Time } from './fields.ts';
+import { requestOutcomes } from './request-terms.ts';
 import { RequestQuantities, RequestRates } from './request-rates.ts';
-
-export const requestOutcomes = ['success', 'error'] as const;
-export const RequestOutcomeName = StringEnum(requestOutcomes);
-export type RequestOutcomeName = Static<typeof RequestOutcomeName>;
 
 export const AdminAttempt = Type.Object(
   {
@@ -46,8 +43,10 @@ export const AdminRequest = Type.Object(
         'Whether the row of the request log has been deleted. The ledger still says what the request cost; everything ' +
         'else is null.',
     }),
-    model: Nullable(Type.String()),
-    outcome: Nullable(RequestOutcomeName),
+    model: Nullable(
+      Type.String({ description: 'Null for a rejected request that names no model of the catalog.' }),
+    ),
+    outcome: Nullable(StringEnum(requestOutcomes)),
     status: count('HTTP status that the customer got.'),
     code: Nullable(Type.String({ description: '`error.code` that the customer got; null for a success.' })),
     details: Nullable(Type.String({ description: 'What the customer was told.' })),
@@ -108,7 +107,8 @@ export const AdminRequest = Type.Object(
     idempotency_key: Nullable(
       Type.Boolean({
         description:
-          'Whether it was sent with an `Idempotency-Key`; null for lines of batches and rows of earlier releases.',
+          'Whether it was sent with an `Idempotency-Key`; null for batches, for requests that were rejected before a model was ' +
+          'called, and for rows of earlier releases.',
       }),
     ),
     replays: count(

@@ -68,23 +68,30 @@ async function checkRedisAndCatalog(
 ): Promise<readonly Finding[]> {
   const { redisUrl, catalogPath: path } = config;
   const located = await locateRedis(redisUrl, connectMs).catch((error: unknown) => error as Error);
-  const isReachable = typeof located === 'string';
-  const redis = createRedis(isReachable ? located : redisUrl, 'commands', silent);
+  const redis = createRedis(typeof located === 'string' ? located : redisUrl, 'commands', silent);
+  // Both checks wait for it: a command before that would fail, and be taken for a fault of the catalog.
+  const failure =
+    typeof located === 'string'
+      ? waitUntilReady(redis, connectMs).then(
+          () => null,
+          (error: unknown) => error,
+        )
+      : Promise.resolve<unknown>(located);
   let catalog: CatalogStore | null = null;
   try {
     const ofRedis = runCheck('redis', 'Start Redis, or correct REDIS_URL (docs/deployment.md).', async () => {
-      if (!isReachable) throw located;
-      await waitUntilReady(redis, connectMs);
+      const error = await failure;
+      if (error !== null) throw error;
       return await checkRedis(redis);
     });
     const ofCatalog = runCheck('catalog', 'Correct the file (docs/catalog.md).', async () => {
       catalog = await CatalogStore.open({ path, env, redis, log: silent });
       // Which models and routes can be called is in Redis.
-      if (!isReachable) return [ok('catalog', `${catalog.current.models.length} models`)];
+      if ((await failure) !== null) return [ok('catalog', `${catalog.current.models.length} models`)];
       return [...(await checkCatalog(redis, catalog)), ...(await checkProcesses(redis, catalog, config))];
     });
     const findings = [...(await ofRedis), ...(await ofCatalog)];
-    if (openTrail !== null && isReachable && catalog !== null) {
+    if (openTrail !== null && (await failure) === null && catalog !== null) {
       const mongo = openMongo(config.mongodbUrl, silent);
       try {
         findings.push(...(await checkUpstreams(redis, catalog, openTrail({ mongo }))));

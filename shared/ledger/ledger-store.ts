@@ -1,3 +1,4 @@
+import type { RequestOutcomeName } from '../contract/request-terms.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import type { Collection, Database } from '../platform/storage/mongo-client.ts';
 import { addToSums, findApplied, type SumsChange, type SumsDocument } from './add-to-sums.ts';
@@ -10,6 +11,7 @@ import {
 } from './account-sums-store.ts';
 import { LedgerConflict } from './ledger-conflict.ts';
 import { describeCredit, type RefillLogDocument, type RequestedCredit } from './refill-rows.ts';
+import { RejectionStore } from './rejection-store.ts';
 import { createRequestLogIndexes } from './request-log-indexes-store.ts';
 import {
   SpendStore,
@@ -71,6 +73,13 @@ export interface RequestLogDocument extends Omit<
   readonly vendorCostNano?: bigint;
   readonly shortfallNano: bigint;
   readonly free: boolean;
+  /** Of requests that were rejected before a model was called. They have a collection of their own, and no number. */
+  readonly isRejected?: true;
+}
+
+export function outcomeOf({ success, isRejected }: RequestLogDocument): RequestOutcomeName {
+  if (isRejected === true) return 'rejected';
+  return success ? 'success' : 'error';
 }
 
 /** The sums of one day of an account; `_id` is `account:YYYY-MM-DD`, the day in UTC. */
@@ -119,15 +128,13 @@ export interface LedgerOptions {
   readonly requestLogDays?: number;
 }
 
-/** How far back customers see their requests. Operators see all rows. */
-export const logLifetimeSeconds = 72 * 60 * 60;
-
 /** The ledger in MongoDB. Writes are idempotent by id, or conditional on the last entry applied before. */
 export class LedgerStore {
   readonly #db: Database;
   readonly requestLogDays: number;
   readonly entries: Collection<LedgerDocument>;
   readonly logs: Collection<RequestLogDocument>;
+  readonly rejections: RejectionStore;
   readonly refillLogs: Collection<RefillLogDocument>;
   readonly stats: Collection<DailyStatDocument>;
   readonly spend: SpendStore;
@@ -140,6 +147,7 @@ export class LedgerStore {
     this.requestLogDays = requestLogDays;
     this.entries = db.collection('ledger');
     this.logs = db.collection('request_logs');
+    this.rejections = new RejectionStore(db);
     this.refillLogs = db.collection('refill_logs');
     this.stats = db.collection('daily_stats');
     this.spend = new SpendStore(db);
@@ -152,6 +160,7 @@ export class LedgerStore {
   async createIndexes(): Promise<void> {
     await this.entries.createIndex({ accountId: 1, streamMs: 1, streamSeq: 1 });
     await createRequestLogIndexes(this.#db, this.logs, this.requestLogDays);
+    await this.rejections.createIndexes();
     await this.refillLogs.createIndex({ accountId: 1, ordinal: -1 });
     await this.stats.createIndex({ accountId: 1, day: 1 });
     await this.spend.createIndexes();

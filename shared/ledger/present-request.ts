@@ -1,7 +1,7 @@
 import type { AdminAttempt, NamelessRequest } from '../contract/admin-requests.ts';
 import { writeCsvRow } from '../encoding/csv.ts';
 import { formatRub, toRubNumber } from '../encoding/money.ts';
-import type { LedgerDocument, RequestLogDocument } from './ledger-store.ts';
+import { outcomeOf, type LedgerDocument, type RequestLogDocument } from './ledger-store.ts';
 import { listCharges, listVendorCharges, presentCharges } from './list-charges.ts';
 import type { PricedRow } from './price-store.ts';
 import { lastUpstreamOf, type RecordedCall } from './usage-event.ts';
@@ -24,8 +24,8 @@ export function presentRequest(
     account: row.accountId,
     created_at: row.at.toISOString(),
     is_expired: false,
-    model: row.model,
-    outcome: row.success ? 'success' : 'error',
+    model: row.model === '' ? null : row.model,
+    outcome: outcomeOf(row),
     status: row.responseCode,
     code: row.errorCode,
     details: row.details,
@@ -53,7 +53,7 @@ export function presentRequest(
     user_ip: row.userIp,
     idempotency_key: row.claimHash === undefined ? null : row.claimHash !== null,
     replays: null,
-    price_version: row.priceVersion,
+    price_version: row.isRejected === true ? null : row.priceVersion,
   };
 }
 

@@ -130,6 +130,8 @@ export class PriceStore {
 
   /** Returns null if the price is not stored. */
   async find(model: string, version: string): Promise<Pricing | null> {
+    // A rejected request was not charged by any.
+    if (version === '') return null;
     const _id = `${model}:${version}`;
     const known = this.#found.get(_id);
     if (known !== undefined) return known;

@@ -1,7 +1,7 @@
 // decision 0097
 import type mongoose from 'mongoose';
-import type { RequestOutcomeName } from '../contract/admin-requests.ts';
-import { callMongo, type FindCursor } from '../platform/storage/mongo-client.ts';
+import type { RequestOutcomeName } from '../contract/request-terms.ts';
+import { callMongo, type Collection, type FindCursor } from '../platform/storage/mongo-client.ts';
 import { addDays, startOfDay, toDay } from './days.ts';
 import { addressFields, type AddressedRow } from './sum-addresses.ts';
 import type { RunRead } from './spend-store.ts';
@@ -52,6 +52,7 @@ const dayMs = 24 * 60 * 60 * 1_000;
 
 type Range = { readonly $gte: Date; readonly $lt?: Date };
 type RowFilter = mongoose.mongo.Filter<RequestLogDocument>;
+type Rows = Collection<RequestLogDocument>;
 
 /** Sums over rows. */
 export interface RowSums {
@@ -75,10 +76,12 @@ export class RequestListStore {
     this.#now = now;
   }
 
-  /** Finds a request by its id: its row, or its ledger entry, which is kept for ever. */
+  /** Finds a request by its id: its row, or its ledger entry, which is kept for ever. Also one that was rejected. */
   async find(id: string): Promise<FoundRequest | null> {
     return await callMongo(async () => {
-      const row = await this.#ledger.logs.findOne({ _id: id }, limits);
+      const { logs, rejections } = this.#ledger;
+      const row =
+        (await logs.findOne({ _id: id }, limits)) ?? (await rejections.rows.findOne({ _id: id }, limits));
       if (row !== null) return { row };
       const entry = await this.#ledger.entries.findOne({ _id: id, kind: 'charge' }, limits);
       return entry === null ? null : { entry };
@@ -93,11 +96,12 @@ export class RequestListStore {
    */
   async list(filter: RequestFilter, limit: number, after?: Position | string): Promise<RequestPage> {
     return await callMongo(async () => {
-      const position = typeof after === 'string' ? await this.#findPosition(after) : (after ?? null);
+      const position = typeof after === 'string' ? await this.#findPosition(filter, after) : (after ?? null);
       const rows: RequestLogDocument[] = [];
       let range = this.#rangeOf(filter);
       for (const success of listOutcomes(filter)) {
-        const part = await this.#readPart({ ...fieldsOf(filter), success }, range, position, limit + 1);
+        const fields = { ...fieldsOf(filter), success };
+        const part = await this.#readPart(this.#rowsOf(filter), fields, range, position, limit + 1);
         rows.push(...part);
         if (part.length > limit) range = { ...range, $gte: part.at(-1)!.at };
       }
@@ -108,7 +112,7 @@ export class RequestListStore {
 
   /** Returns a cursor of a page of the requests that the filter selects, newest first. Skipped ones take their time. */
   findPage(filter: RequestFilter, skip: number, limit: number): FindCursor<RequestLogDocument> {
-    return this.#ledger.logs
+    return this.#rowsOf(filter)
       .find(this.#toQuery(filter), { ...limits, limit, skip, batchSize: limit + 1 })
       .sort(newestFirst);
   }
@@ -124,7 +128,7 @@ export class RequestListStore {
   async sumRows(filter: RequestFilter, max: number): Promise<RowSums> {
     const sum = (field: string): object => ({ $sum: `$${field}` });
     const [found] = await callMongo(() =>
-      this.#ledger.logs
+      this.#rowsOf(filter)
         .aggregate<Readonly<Record<keyof RowSums, number | bigint>>>(
           [
             { $match: this.#toQuery(filter) },
@@ -199,7 +203,7 @@ export class RequestListStore {
     const counts = await callMongo(() =>
       Promise.all(
         listOutcomes(filter).map((success) =>
-          this.#ledger.logs.countDocuments({ ...selected, success }, options),
+          this.#rowsOf(filter).countDocuments({ ...selected, success }, options),
         ),
       ),
     );
@@ -239,20 +243,25 @@ export class RequestListStore {
     return { ...fieldsOf(filter), success, at: this.#rangeOf(filter) };
   }
 
-  async #findPosition(id: string): Promise<Position> {
-    const row = await this.#ledger.logs.findOne({ _id: id }, { ...limits, projection: { at: 1 } });
+  #rowsOf({ outcome }: RequestFilter): Rows {
+    return outcome === 'rejected' ? this.#ledger.rejections.rows : this.#ledger.logs;
+  }
+
+  async #findPosition(filter: RequestFilter, id: string): Promise<Position> {
+    const row = await this.#rowsOf(filter).findOne({ _id: id }, { ...limits, projection: { at: 1 } });
     if (row === null) throw new UnknownPosition();
     return { at: row.at, id };
   }
 
   async #readPart(
+    rows: Rows,
     fields: RowFilter,
     range: Range,
     position: Position | null,
     limit: number,
   ): Promise<RequestLogDocument[]> {
     const read = async (selected: RowFilter): Promise<RequestLogDocument[]> =>
-      await this.#ledger.logs
+      await rows
         .find(selected, { ...limits, limit, batchSize: limit + 1 })
         .sort(newestFirst)
         .toArray();

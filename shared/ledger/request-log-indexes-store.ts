@@ -2,6 +2,9 @@
 import type mongoose from 'mongoose';
 import { isIndexConflict, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 
+/** How far back customers see their requests. Operators see all rows. */
+export const logLifetimeSeconds = 72 * 60 * 60;
+
 /**
  * The order of lists, newest first, for each filter of operators and customers. A list without an outcome merges successes
  * and failures, so that neither needs an index without the outcome.

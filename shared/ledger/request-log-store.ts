@@ -1,7 +1,8 @@
 // decisions 0015, 0100
-import type { RequestOutcomeName } from '../contract/admin-requests.ts';
+import type { RequestOutcomeName } from '../contract/request-terms.ts';
 import { addDays, startOfDay, toDay } from './days.ts';
-import { logLifetimeSeconds, type LedgerStore, type RequestLogDocument } from './ledger-store.ts';
+import { outcomeOf, type LedgerStore, type RequestLogDocument } from './ledger-store.ts';
+import { logLifetimeSeconds } from './request-log-indexes-store.ts';
 import type { PricedRow, PriceStore } from './price-store.ts';
 import { maxCounted, RequestListStore, type RequestFilter, type RowSums } from './request-list-store.ts';
 import type { RunRead } from './spend-store.ts';
@@ -121,12 +122,12 @@ export class RequestLogStore {
 
   async #readOne({ accountId }: LogReader, filter: RequestLogFilter, page: number): Promise<RequestLogPage> {
     const { requestId, model, outcome, since, until } = filter;
-    const row = await callMongo(() => this.#ledger.logs.findOne({ _id: requestId!, accountId }, limits));
+    const row = await callMongo(() => this.#findRow({ _id: requestId!, accountId }));
     const isSelected =
       row !== null &&
       row.settledAt > this.#start &&
       (model === undefined || row.model === model) &&
-      (outcome === undefined || row.success === (outcome === 'success')) &&
+      (outcome === undefined || outcomeOf(row) === outcome) &&
       (since === undefined || row.at >= since) &&
       (until === undefined || row.at < until);
     const rows = isSelected ? [row] : [];
@@ -137,6 +138,11 @@ export class RequestLogStore {
       totals: rows.map(toTotals).reduce(addTotals, noTotals),
       isExact: true,
     };
+  }
+
+  async #findRow(selected: { readonly _id: string; readonly accountId: string }) {
+    const { logs, rejections } = this.#ledger;
+    return (await logs.findOne(selected, limits)) ?? (await rejections.rows.findOne(selected, limits));
   }
 
   /** Numbers are given in the order of settlement, so the first and the last one are found by an index of the time. */

@@ -4,11 +4,8 @@ import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor
 import { RefillCodeStore } from '../../shared/accounts/refill-code-store.ts';
 import type { RequestLogPage } from '../../api/contract/request-logs.ts';
 import type { RefillLogPage, Stats } from '../../api/contract/users.ts';
-import {
-  logLifetimeSeconds,
-  type DailyStatDocument,
-  type RequestLogDocument,
-} from '../../shared/ledger/ledger-store.ts';
+import { type DailyStatDocument, type RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import { logLifetimeSeconds } from '../../shared/ledger/request-log-indexes-store.ts';
 import type { RefillLogDocument } from '../../shared/ledger/refill-rows.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
+import type { TestStack } from './stack.ts';
+import { RejectionStore } from '../../shared/ledger/rejection-store.ts';
 import type { AccountSpendDocument } from '../../shared/ledger/spend-store.ts';
 
 /** A row of the request log as the ledger writes it. */
@@ -63,4 +65,24 @@ export function spendRow(
     appliedSeq: 0,
     ...more,
   };
+}
+
+/** Logs a request that was rejected for want of money. @returns its id */
+export async function insertRejection({ mongo }: TestStack, accountId: string): Promise<string> {
+  const requestId = randomUUID();
+  await new RejectionStore(mongo.db).insert([
+    {
+      requestId,
+      accountId,
+      model: 'steady',
+      at: new Date(),
+      durationMs: 4,
+      status: 402,
+      code: 'insufficient_balance',
+      message:
+        'This request may cost up to 12 RUB; 0 RUB of the balance is available. Refill the balance, or send a smaller request.',
+      address: '192.0.2.1',
+    },
+  ]);
+  return requestId;
 }

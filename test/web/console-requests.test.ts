@@ -8,7 +8,7 @@ import { callAdmin, createToken, testAdminToken } from '../support/admin-api.ts'
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
 import { findRow } from '../support/observe.ts';
-import { requestRow } from '../support/request-rows.ts';
+import { insertRejection, requestRow } from '../support/request-rows.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -217,6 +217,22 @@ withBrowser('of an expired request, the cost is still known', async (t) => {
   await web.open(`/admin/requests?id=${id}`);
   await page.getByRole('dialog').getByText('Известна только стоимость').waitFor();
   t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
+});
+
+withBrowser('a rejected request is among its own, with what the customer was told', async (t) => {
+  const id = await insertRejection(stack, account.id);
+  const web = await openConsole(t);
+  const { page } = web;
+  await web.open('/admin/requests');
+  await page.getByLabel('Outcome').selectOption('rejected');
+  const rows = page.locator('.request-table tbody tr');
+  await waitForRows(rows, 1);
+  await rows.getByRole('link').first().click();
+  const dialog = page.getByRole('dialog', { name: 'Request' });
+  await dialog.getByText('Refill the balance').waitFor();
+  await dialog.getByText('Rejected before a model was called').waitFor();
+  t.true(page.url().includes(id));
+  t.deepEqual(await findAxeProblems(web), []);
 });
 
 withBrowser('the audit shows a change with its token and its difference', async (t) => {

@@ -116,7 +116,7 @@ withBrowser(
       ['/admin/accounts', ['Search accounts']],
       ['/admin/requests', ['Find by request id', 'Account']],
       ['/admin/work?tab=jobs', ['Account', 'Open a job by its id']],
-      ['/admin/audit?resource=account', ['Its id or name']],
+      ['/admin/audit?resource=account', ['Id or name']],
       ['/admin/models', ['Search']],
     ] as const;
     const fieldOf = (name: string) => page.getByRole('searchbox', { name, exact: true });

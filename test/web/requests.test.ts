@@ -7,7 +7,7 @@ import { parseRub } from '../../shared/encoding/money.ts';
 import { insertUsage } from '../support/account-usage.ts';
 import { withBrowser } from '../support/browser.ts';
 import { findRow } from '../support/observe.ts';
-import { requestRow } from '../support/request-rows.ts';
+import { insertRejection, requestRow } from '../support/request-rows.ts';
 import type { TestAccount, TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createWebUser, webStoresOf } from '../support/web-client.ts';
@@ -238,6 +238,20 @@ withBrowser('newer requests are offered, and nothing moves until they are wanted
     /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d;.*;0,17675;/,
   );
   await logs().deleteOne({ _id: newer._id });
+});
+
+withBrowser('rejected requests are shown when they are asked for, with the reason', async (t) => {
+  const id = await insertRejection(stack, account.id);
+  const web = await openPage(t, { size: 'phone', language: 'ru' });
+  const { page } = web;
+  await web.open('/requests?outcome=rejected');
+  await waitForRows(page, 1);
+  await page.getByText('ни в какие суммы не входят').waitFor();
+  await page.locator('.requests-table tbody').getByRole('link').first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(id).first().waitFor();
+  await dialog.getByText(errorKinds.insufficient_balance.ru).waitFor();
+  t.is(await page.evaluate('document.documentElement.scrollWidth'), 390);
 });
 
 withBrowser('days before are summed up by model, in the page and in a file', async (t) => {

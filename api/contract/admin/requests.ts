@@ -3,10 +3,10 @@ import {
   AdminRequest,
   AdminSpend,
   AdminSpendTotal,
-  requestOutcomes,
   spendOrders,
 } from '../../../shared/contract/admin-requests.ts';
 import { maxCsvRows, Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
+import { requestOutcomes } from '../../../shared/contract/request-terms.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { IdInQuery, pageQuery } from './fields.ts';
 
@@ -72,7 +72,8 @@ export const listAdminRequests = defineOperation({
   summary: 'List requests',
   description:
     'The request log of all accounts, newest first, for `LOG_RETENTION_DAYS`. Requests that were rejected before a model was ' +
-    'called are only in the logs of the api processes. Name an account, a model or a time where you can: a filter that matches ' +
+    'called, such as for want of money, are listed with `outcome=rejected` alone, for 72 hours: of those of an account with the ' +
+    'same code, 20 at once and then one in ten seconds. Name an account, a model or a time where you can: a filter that matches ' +
     'few of very many rows may take too long.',
   method: 'get',
   path: '/admin/requests',
@@ -134,7 +135,7 @@ export const getAdminRequest = defineOperation({
   tag: 'Admin',
   summary: 'Get a request',
   description:
-    'By its `x-request-id`. After `LOG_RETENTION_DAYS`, only what it cost is known (`is_expired`).',
+    'By its `x-request-id`, also if it was rejected. After `LOG_RETENTION_DAYS`, only what it cost is known (`is_expired`).',
   method: 'get',
   path: '/admin/requests/{request_id}',
   auth: 'admin',

@@ -105,8 +105,8 @@ export const getAdminRequest = defineAdminEndpoint(
       if (found === null)
         throw new AppError('not_found', {
           message:
-            'No request with this id was charged or failed at a model. One that was rejected, or has not ended yet, is only in ' +
-            'the logs of the api processes.',
+            'No request with this id was charged or failed at a model, and none of the last 72 hours that was rejected is listed ' +
+            'with it. One that has not ended yet is only in the logs of the processes.',
         });
       const [named] = await nameAccounts(services, [await present(services, found)]);
       return named!;

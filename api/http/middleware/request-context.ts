@@ -8,6 +8,8 @@ import { wasResetForUnreadResponse } from '../callers/unread-callers.ts';
 import { logAccess, type Access } from '../responses/access-line.ts';
 import { endRequestSpan } from '../responses/request-span.ts';
 import type { EndedRequest, RequestMetrics } from '../responses/request-metrics.ts';
+import type { RejectionLog } from '../../admission/rejection-log.ts';
+import { findRejection } from '../responses/find-rejection.ts';
 import type { FactsInbox } from '../../requests/replies/facts-inbox.ts';
 import type { ApiMiddleware } from '../request/context.ts';
 import { normalizeTarget } from '../request/normalize-target.ts';
@@ -18,6 +20,8 @@ const responseClosed = new AppError('job_cancelled');
 export interface RequestContextOptions {
   readonly trustsProxy?: boolean;
   readonly metrics?: Pick<RequestMetrics, 'note'>;
+  /** Of requests that reached no model. */
+  readonly rejections?: Pick<RejectionLog, 'note'>;
   /** What workers did for the requests. */
   readonly facts?: Pick<FactsInbox, 'awaitLate' | 'forget'>;
 }
@@ -29,7 +33,7 @@ export interface RequestContextOptions {
  */
 export function requestContext(
   log: Logger,
-  { trustsProxy = false, metrics, facts }: RequestContextOptions = {},
+  { trustsProxy = false, metrics, rejections, facts }: RequestContextOptions = {},
 ): ApiMiddleware {
   return async (context, next) => {
     const startedAtMs = performance.now();
@@ -78,6 +82,8 @@ export function requestContext(
           traceId: state.span?.traceId,
         };
         metrics?.note(access);
+        const rejection = rejections === undefined ? null : findRejection(access);
+        if (rejection !== null) rejections!.note(rejection);
         logAccess(log, access);
       };
       // What a request costs whose caller has left is known when its worker has settled it.

@@ -36,9 +36,11 @@ function createFailing(
       if (typeof value !== 'function') return value;
       return async (...args: unknown[]): Promise<unknown> => {
         const isScript = name === 'evalsha' || name === 'eval';
-        if (isScript && fails.before?.(args) === true) throw new Error('Connection is closed');
+        // A list counts as its elements.
+        const values = args.flat();
+        if (isScript && fails.before?.(values) === true) throw new Error('Connection is closed');
         const reply: unknown = await (value as (...given: unknown[]) => unknown).apply(target, args);
-        if (isScript && fails.after?.(args) === true) throw new Error('Command timed out');
+        if (isScript && fails.after?.(values) === true) throw new Error('Command timed out');
         return reply;
       };
     },

@@ -71,7 +71,7 @@ test('results are stored only under names that are in the trash, however often t
   const takeFailure = (step: keyof typeof failures): boolean => (failures[step] -= 1) >= 0;
   const dependencies = {
     redis: {
-      evalsha: async (_sha: string, keys: number, ...values: string[]) => {
+      evalsha: async (_sha: string, keys: number, values: readonly string[]) => {
         const names = values.slice(keys);
         const isBegin = names.length === 2;
         steps.push(isBegin ? 'begin' : 'settle');

@@ -96,6 +96,7 @@ const messages = {
   tab_spend: 'Spend',
   tab_changes: 'Changes',
   filterRequests: 'Filter, export',
+  rejectedRequests: 'Rejected requests',
   noRequests: 'No requests',
   noRequestsText: 'Requests that reached a model appear here, for as long as the log is kept.',
   noJobs: 'No durable jobs',

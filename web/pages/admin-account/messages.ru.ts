@@ -103,6 +103,7 @@ const messages: TranslationOf<typeof en> = {
   tab_spend: 'Расходы',
   tab_changes: 'Изменения',
   filterRequests: 'Фильтры и выгрузка',
+  rejectedRequests: 'Отклонённые запросы',
   noRequests: 'Запросов нет',
   noRequestsText: 'Здесь появятся запросы, дошедшие до модели, пока хранится журнал.',
   noJobs: 'Отложенных заданий нет',

@@ -29,6 +29,9 @@ export function RequestsTab({ accountId }: { readonly accountId: string }) {
           <SiteLink href={`/admin/requests?${query}`}>{t('filterRequests')}</SiteLink>
         </div>
       )}
+      <p class="small">
+        <SiteLink href={`/admin/requests?${query}&outcome=rejected`}>{t('rejectedRequests')}</SiteLink>
+      </p>
       <CursorListView
         list={list}
         empty={<EmptyState title={t('noRequests')}>{t('noRequestsText')}</EmptyState>}

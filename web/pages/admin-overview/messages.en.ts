@@ -95,7 +95,8 @@ const messages = {
   linesCount:
     'Lines of batches count one by one. Durations are of requests that somebody waits for: without jobs and batches.',
   rejectedText:
-    '“Rejected” are requests that reached a model and ended with a status of 4xx, which is neither for nor against it: the vendor refused the request itself, or the caller cancelled it or left. What was refused before a model was called (no key, no money, over a limit, not valid) is in none of these numbers.',
+    '“Rejected” are requests that reached a model and ended with a status of 4xx, which is neither for nor against it: the vendor refused the request itself, or the caller cancelled it or left. What was rejected before a model was called (no money, over a limit, not valid) is in none of these numbers, but in a {list} of its own.',
+  rejectedList: 'list',
   duration: 'Duration, median',
   firstToken: 'First output, median',
   p95: '95 %: {time}',

@@ -47,13 +47,15 @@ function CustomerSide({ row: { outcome, status, code, details } }: { readonly ro
 
 function VendorSide({ row }: { readonly row: AdminRequest }) {
   const t = useMessages<typeof en>();
-  const { attempts, lines } = row;
+  const { outcome, attempts, lines } = row;
   const failed = attempts.findLast(({ reason }) => reason !== null) ?? null;
   const last = attempts.at(-1) ?? null;
   return (
     <Side title={t('fromVendor')}>
       {last === null ? (
-        <p class="soft">{t(lines === null ? 'noCalls' : 'callsOfLines')}</p>
+        <p class="soft">
+          {t(outcome === 'rejected' ? 'wasRejected' : lines === null ? 'noCalls' : 'callsOfLines')}
+        </p>
       ) : (
         <>
           <p class="admin-requests-badges">

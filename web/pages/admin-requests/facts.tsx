@@ -59,9 +59,11 @@ export function Facts({ row, isWhole }: { readonly row: AdminRequest; readonly i
           >
             {seconds === null ? '–' : format.exactSeconds(seconds)}
           </Fact>
-          <Fact name="Idempotency-Key" note={writeReplays(row, isWhole, t)}>
-            {row.idempotency_key === null ? '–' : t(row.idempotency_key ? 'yes' : 'no')}
-          </Fact>
+          {row.idempotency_key !== null && (
+            <Fact name="Idempotency-Key" note={writeReplays(row, isWhole, t)}>
+              {t(row.idempotency_key ? 'yes' : 'no')}
+            </Fact>
+          )}
           <Amounts row={row} />
         </>
       )}

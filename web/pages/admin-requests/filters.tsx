@@ -1,3 +1,4 @@
+import { requestOutcomes } from '../../../shared/contract/request-terms.ts';
 import { useQuery } from '@tanstack/preact-query';
 import { adminApi, call } from '../../admin/api.ts';
 import { SearchField } from '../../admin/search-field.tsx';
@@ -8,7 +9,7 @@ import { FilterSelect } from '../../ui/filter-select.tsx';
 import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
 import { AccountFilter } from './account-filter.tsx';
 import type en from './messages.en.ts';
-import { outcomes, periods, useRequestFilter } from './request-filter.ts';
+import { periods, useRequestFilter } from './request-filter.ts';
 
 /** Switched-off models may still be in the log. */
 const useModelIds = () =>
@@ -77,7 +78,7 @@ export function Filters() {
         label={t('outcome')}
         anyLabel={t('allOutcomes')}
         value={outcome}
-        choices={outcomes.map((value) => ({ value, label: t(`outcome_${value}`) }))}
+        choices={requestOutcomes.map((value) => ({ value, label: t(`outcome_${value}`) }))}
         onChoose={(value) => setFilter({ outcome: value })}
       />
       <PeriodSelect

@@ -21,6 +21,10 @@ const messages = {
   allOutcomes: 'Any',
   outcome_success: 'Succeeded',
   outcome_error: 'Failed',
+  outcome_rejected: 'Rejected before a model',
+  rejectedOnly:
+    'These requests reached no model and cost nothing. They are kept for 72 hours; of those of an account with the same code, 20 at once, and then one in 10 seconds.',
+  wasRejected: 'Rejected before a model was called; nothing was charged.',
   period: 'Period',
   period_all: 'All that is kept',
   period_hour: 'Last hour',
@@ -34,12 +38,12 @@ const messages = {
   total_more: { one: 'More than {count} request', other: 'More than {count} requests' },
   nothingYet: 'No requests yet',
   nothingYetText:
-    'They appear here a moment after they have ended. Those that were refused before a model was called are only in the logs of the api processes.',
+    'They appear here a moment after they have ended. The filter by outcome shows those that were rejected before a model was called.',
   nothingFound: 'Nothing found',
   nothingFoundText: 'No request that is kept matches all filters.',
   request: 'Request',
   noSuchRequest:
-    'No request with this id was charged or failed at a model. One that is in progress appears when it has ended; one that was refused before a model was called is only in the logs of the api processes.',
+    'No request with this id was charged or failed at a model. One that is in progress appears when it has ended; one that was rejected before a model was called is kept for 72 hours, unless there were many.',
   copyId: 'Copy the request id',
   copyTicket: 'Copy as text',
   copyLink: 'Copy the link',

@@ -1,8 +1,8 @@
+import { requestOutcomes, type RequestOutcomeName } from '../../../shared/contract/request-terms.ts';
 import type { RequestQuery } from '../../admin/read-requests.ts';
 import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
 import { boundsAt, noPeriod, readPeriod, type AddressPeriod } from '../../lib/address-period.ts';
 
-export const outcomes = ['success', 'error'] as const;
 export const periods = ['all', 'hour', 'today', 'day', 'week'] as const;
 export type Period = (typeof periods)[number];
 
@@ -11,7 +11,7 @@ export interface RequestFilter {
   readonly account: string;
   readonly model: string;
   readonly upstream: string;
-  readonly outcome: (typeof outcomes)[number] | '';
+  readonly outcome: RequestOutcomeName | '';
   readonly period: AddressPeriod<Period>;
 }
 
@@ -28,7 +28,7 @@ export function useRequestFilter() {
     account: read('account'),
     model: read('model'),
     upstream: read('upstream'),
-    outcome: outcomes.find((known) => known === read('outcome')) ?? '',
+    outcome: requestOutcomes.find((known) => known === read('outcome')) ?? '',
     period: readPeriod(params, periods),
   };
   return {

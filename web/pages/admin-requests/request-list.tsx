@@ -19,6 +19,7 @@ const RequestDialog = lazy(
 
 /** The requests that the address selects, and over them the one that is open. */
 export function RequestList() {
+  const t = useMessages<typeof en>();
   const { filter, openId, hrefOf } = useRequestFilter();
   const list = useRequests(filter);
   const { rows = [], firstPage } = list;
@@ -36,6 +37,7 @@ export function RequestList() {
             isEmpty={rows.length === 0}
           />
         </div>
+        {filter.outcome === 'rejected' && <p class="soft small">{t('rejectedOnly')}</p>}
         <CursorListView list={list} empty={<Nothing />}>
           {(shown) => <RequestTable rows={shown} hrefOf={hrefOf} />}
         </CursorListView>

@@ -1,3 +1,4 @@
+import { requestOutcomes } from '../../../shared/contract/request-terms.ts';
 import { switchAccount, useAccounts } from '../../lib/accounts.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { modelName, useModels } from '../../lib/models.ts';
@@ -6,7 +7,7 @@ import { Field, Select } from '../../ui/field.tsx';
 import { FilterSelect } from '../../ui/filter-select.tsx';
 import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
 import type en from './messages.en.ts';
-import { outcomes, periods, useRequestFilter } from './request-filter.ts';
+import { periods, useRequestFilter } from './request-filter.ts';
 
 /** What is looked for. It is in the address, so that it can be kept and sent. */
 export function Filters() {
@@ -21,7 +22,7 @@ export function Filters() {
         label={t('outcome')}
         anyLabel={t('allOutcomes')}
         value={outcome}
-        choices={outcomes.map((value) => ({ value, label: t(`outcome_${value}`) }))}
+        choices={requestOutcomes.map((value) => ({ value, label: t(`outcome_${value}`) }))}
         onChoose={(value) => setFilter({ outcome: value, request_id: null })}
       />
       <PeriodSelect

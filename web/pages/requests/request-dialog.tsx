@@ -112,7 +112,10 @@ function Facts({ row }: { readonly row: RequestRow }) {
   } = row;
   const facts: readonly Fact[] = [
     { name: t('time'), value: format.exactTime(time) },
-    { name: t('model'), value: <SiteLink href={modelHref(model)}>{model}</SiteLink> },
+    {
+      name: t('model'),
+      value: model === '' ? '–' : <SiteLink href={modelHref(model)}>{model}</SiteLink>,
+    },
     { name: t('address'), value: row.user_ip },
     {
       name: t('promptTokens'),

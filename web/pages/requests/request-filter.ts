@@ -1,3 +1,4 @@
+import { requestOutcomes, type RequestOutcomeName } from '../../../shared/contract/request-terms.ts';
 import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
 import {
   hoursBefore,
@@ -12,7 +13,6 @@ type LogQuery = NonNullable<operations['listRequestLogsOfApiAccount']['parameter
 /** What is looked for, as the operation of the API takes it. */
 export type Selection = Omit<LogQuery, 'page'>;
 
-export const outcomes = ['success', 'error'] as const;
 export const periods = ['all', 'hour', 'day'] as const;
 export type Period = (typeof periods)[number];
 
@@ -23,7 +23,7 @@ const hoursOf = { hour: 1, day: 24, all: keptHours } as const;
 /** What is looked for, as it is in the address. Empty texts select everything. */
 export interface RequestFilter {
   readonly model: string;
-  readonly outcome: (typeof outcomes)[number] | '';
+  readonly outcome: RequestOutcomeName | '';
   readonly period: AddressPeriod<Period>;
   /** Found whatever the other filters are. */
   readonly requestId: string;
@@ -37,7 +37,7 @@ export function useRequestFilter() {
   const read = (name: string): string => params.get(name) ?? '';
   const filter: RequestFilter = {
     model: read('model'),
-    outcome: outcomes.find((known) => known === read('outcome')) ?? '',
+    outcome: requestOutcomes.find((known) => known === read('outcome')) ?? '',
     period: readPeriod(params, periods),
     requestId: read('request_id'),
   };

@@ -83,7 +83,8 @@ function LoadedLog({
   readonly selection: Selection;
   readonly children: ComponentChildren;
 }) {
-  const { page, setPage } = useRequestFilter();
+  const t = useMessages<typeof en>();
+  const { filter, page, setPage } = useRequestFilter();
   const top = useRef<HTMLDivElement>(null);
   const turnTo = (next: number): void => {
     setPage(next);
@@ -102,6 +103,7 @@ function LoadedLog({
           />
         </div>
       </div>
+      {filter.outcome === 'rejected' && <p class="soft small">{t('rejectedOnly')}</p>}
       {items.length === 0 ? <Nothing /> : <RequestTable rows={items} />}
       <Pagination page={Math.min(page, Math.max(pages, 1))} pages={pages} onChange={turnTo} />
     </div>
