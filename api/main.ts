@@ -14,6 +14,7 @@ const start = async () => {
   // 256 open files.
   await import('../shared/stores/open-stores.ts');
   await import('./create-services.ts');
+  await import('./contract/operations.ts');
   await import('./endpoints/chat/chat.ts');
   await import('./endpoints/admin/admin-endpoints.ts');
   await import('./app.ts');

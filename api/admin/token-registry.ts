@@ -12,7 +12,7 @@ type TokensByHash = ReadonlyMap<string, AdminTokenDocument>;
 /** The list is read again when it is older than this, although every change is announced. */
 const freshMs = 5_000;
 /** While MongoDB does not respond, the tokens that are known go on for this long. */
-export const tokenGraceMs = 60_000;
+const tokenGraceMs = 60_000;
 /** How long a failed read is not repeated. */
 const retryMs = 1_000;
 /** How long one read may take. */

@@ -52,13 +52,13 @@ interface VerbUsage {
 type Run<Context> = (context: Context) => Promise<unknown>;
 
 /** A verb that only reads. */
-export interface ReadVerb extends VerbUsage {
+interface ReadVerb extends VerbUsage {
   readonly run: Run<AdminContext>;
   readonly isChange?: false;
 }
 
 /** A verb whose changes are in the audit log. It also takes `--reason`. */
-export interface ChangeVerb extends VerbUsage {
+interface ChangeVerb extends VerbUsage {
   readonly run: Run<ChangeContext>;
   readonly isChange: true;
 }

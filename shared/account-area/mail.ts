@@ -67,7 +67,7 @@ export interface NoticeMail extends MailOrigin {
 }
 
 /** How long the delivery of a notice is retried. */
-export const noticeLifetimeMs = 3 * 24 * 60 * 60 * 1_000;
+const noticeLifetimeMs = 3 * 24 * 60 * 60 * 1_000;
 
 /** Returns when a mail stops being useful, in milliseconds since 1970. */
 export function findMailExpiry(mail: Mail): number {

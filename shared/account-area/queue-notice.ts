@@ -1,8 +1,9 @@
+import type { AuditAction } from './audit-actions.ts';
 import type { AuditStore } from './audit-store.ts';
 import type { Mail, NoticeEvent } from './mail.ts';
 import type { MailQueue } from './mail-queue.ts';
 import type { UserStore } from './user-store.ts';
-import type { AuditAction, AuditEvent, WebUser } from './web-models.ts';
+import type { AuditEvent, WebUser } from './web-models.ts';
 
 /** The mail sent after each action. Other actions are logged but not mailed. */
 const noticeOf: Partial<Record<AuditAction, NoticeEvent>> = {

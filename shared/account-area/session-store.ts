@@ -16,7 +16,7 @@ import type { DeviceDescription } from './user-agent.ts';
 import type { WebDatabase } from './web-database-store.ts';
 import type { WebSession } from './web-models.ts';
 
-export const accessLifeMs = 15 * 60_000;
+const accessLifeMs = 15 * 60_000;
 const sessionLifeMs = 24 * 3_600_000;
 const rememberedLifeMs = 30 * 24 * 3_600_000;
 /** Maximum per user. Above this, a new session replaces the least recently used one. */

@@ -1,6 +1,7 @@
 // decision 0057
 import { Schema, type Connection, type Model } from 'mongoose';
 import { noGrantReasons } from '../accounts/no-grant-reasons.ts';
+import { auditActions, type AuditAction } from './audit-actions.ts';
 import { mailLanguages, type MailLanguage } from './mail.ts';
 import { deviceTypes, type DeviceDescription } from './user-agent.ts';
 
@@ -47,36 +48,15 @@ export interface WebLink {
   readonly createdAt: Date;
 }
 
-export const auditActions = [
-  'signed-up',
-  'signed-in',
-  'sign-in-refused',
-  'signed-out',
-  'sessions-revoked',
-  'refresh-replayed',
-  'timezone-changed',
-  'account-created',
-  'account-linked',
-  'label-changed',
-  'settings-changed',
-  'account-unlinked',
-  'key-revealed',
-  'key-regenerated',
-  'code-redeemed',
-  'user-banned',
-  'user-unbanned',
-] as const;
-export type AuditAction = (typeof auditActions)[number];
-
 /** `started`: the action began, and its outcome has not been recorded. */
-export const auditOutcomes = ['started', 'done', 'failed'] as const;
+const auditOutcomes = ['started', 'done', 'failed'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
 /** `pending`: the mail that notifies the user has not been queued yet. */
-export const auditNotices = ['none', 'pending', 'queued'] as const;
+const auditNotices = ['none', 'pending', 'queued'] as const;
 export type AuditNotice = (typeof auditNotices)[number];
 
-export const auditGrants = ['granted', ...noGrantReasons] as const;
+const auditGrants = ['granted', ...noGrantReasons] as const;
 export type AuditGrant = (typeof auditGrants)[number];
 
 /** An action on behalf of a user, and where it came from. */

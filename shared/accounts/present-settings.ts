@@ -12,7 +12,7 @@ export interface PresentedBudget {
   readonly resets_at: string;
 }
 
-export const presentBudget = (budget: HotBudget | null): PresentedBudget | null =>
+const presentBudget = (budget: HotBudget | null): PresentedBudget | null =>
   budget === null
     ? null
     : {

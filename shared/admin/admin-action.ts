@@ -14,7 +14,7 @@ export const resourceTypes = [
 export type ResourceType = (typeof resourceTypes)[number];
 
 /** The changes that operators make: the type of the resource, a dot, and the verb of the command. */
-export const adminActions = [
+const adminActions = [
   'account.create',
   'account.update',
   'account.credit',

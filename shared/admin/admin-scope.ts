@@ -1,9 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { adminScopes, type AdminScope } from '../contract/admin-terms.ts';
-
-/** Whether a token with this scope may do what needs the other scope. */
-export const allowsScope = (scope: AdminScope, needed: AdminScope): boolean =>
-  adminScopes.indexOf(scope) >= adminScopes.indexOf(needed);
+import type { AdminScope } from '../contract/admin-terms.ts';
 
 /** The name of the token in the environment variable of the same name. Its scope is `all`. */
 export const adminTokenName = 'ADMIN_TOKEN';

@@ -25,7 +25,7 @@ export interface AdminTokenDocument {
 }
 
 /** Each api process holds all of them in memory. */
-export const maxLiveTokens = 200;
+const maxLiveTokens = 200;
 /** For a list, revoked ones included. */
 const maxListed = 10_000;
 

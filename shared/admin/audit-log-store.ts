@@ -4,7 +4,7 @@ import { callMongo, type Collection, type Database } from '../platform/storage/m
 import { resourceTypes, type AdminAction, type ResourceType } from './admin-action.ts';
 
 /** `started`: the change began, and how it ended is not known: the process died, or a store failed in between. */
-export const auditOutcomes = ['started', 'done', 'failed'] as const;
+const auditOutcomes = ['started', 'done', 'failed'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
 /** Who makes a change, and from where. */

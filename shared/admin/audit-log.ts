@@ -19,7 +19,6 @@ export const describeEvent = (event: AuditDocument) => ({
   request_id: event.requestId,
   address: event.address,
 });
-export type DescribedEvent = ReturnType<typeof describeEvent>;
 
 /**
  * Reads a resource such as `account:0197…`, `account` for all of that type, or `:0197…` for any type.

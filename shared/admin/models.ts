@@ -34,7 +34,6 @@ export function describeModel(
     pricing: model.pricing,
   };
 }
-export type DescribedModel = ReturnType<typeof describeModel>;
 
 /** Why upstreams of a model cannot be used, each reason once. */
 export const listUpstreamProblems = (

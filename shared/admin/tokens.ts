@@ -7,7 +7,7 @@ import type { AuditTrail } from './audit-trail.ts';
 type Deps = Pick<AdminDeps, 'mongo' | 'redis' | 'config'>;
 
 /** A token as shown in lists, without its secret. */
-export const describeToken = ({ _id, scope, createdAt, revokedAt }: AdminTokenDocument) => ({
+const describeToken = ({ _id, scope, createdAt, revokedAt }: AdminTokenDocument) => ({
   id: _id,
   name: _id,
   scope,

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { Nullable, StringEnum } from '../contract/fields.ts';
-import { ModelType, Pricing, type Model } from '../contract/models.ts';
+import { ModelType, modelTypes, Pricing, type Model } from '../contract/models.ts';
 import { encodingNames, type EncodingName } from './count-tokens.ts';
 import { openAiProfiles, type OpenAiProfile } from './openai-profile.ts';
 
@@ -24,7 +24,6 @@ export interface UpstreamKindRules {
   readonly imageUrls: 'pass' | 'fetch';
 }
 
-const allTypes = ['chat', 'vision', 'image', 'embedding'] as const;
 const openAiBatch = { maxBatchInputs: 2048, maxBatchTokens: 300_000 };
 /** Vendors bill what they generate until they notice that nobody reads it, and tell it late. */
 const vendorDefaults = { maxConcurrency: 64, disconnectGraceMs: 2_000 };
@@ -32,7 +31,7 @@ const vendorDefaults = { maxConcurrency: 64, disconnectGraceMs: 2_000 };
 export const upstreamKinds = {
   openai: {
     baseUrl: 'required',
-    serves: allTypes,
+    serves: modelTypes,
     ...openAiBatch,
     ...vendorDefaults,
     imageUrls: 'pass',
@@ -46,7 +45,7 @@ export const upstreamKinds = {
   },
   gemini: {
     baseUrl: { default: 'https://generativelanguage.googleapis.com' },
-    serves: allTypes,
+    serves: modelTypes,
     maxBatchInputs: 100,
     maxBatchTokens: 300_000,
     ...vendorDefaults,
@@ -55,7 +54,7 @@ export const upstreamKinds = {
   // There is no vendor whose limits apply. This is only a safety bound.
   builtin: {
     baseUrl: 'none',
-    serves: allTypes,
+    serves: modelTypes,
     ...openAiBatch,
     maxConcurrency: 16_384,
     disconnectGraceMs: 0,

@@ -1,5 +1,6 @@
 import type { Pricing, PriceOverride } from '../contract/models.ts';
 import { nanoPerRub, parseRub } from '../encoding/money.ts';
+import type { ChargeUnit } from './charge-units.ts';
 
 /** The usage of a request, in every unit that a price may refer to. Units that do not apply are 0. */
 export interface Usage {
@@ -134,17 +135,6 @@ function highestImagePrice(pricing: Pricing): number {
 function divideRounded(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
 }
-
-/** What a price is for. Those of tokens and characters are per million. */
-export type ChargeUnit =
-  | 'prompt'
-  | 'cached_prompt'
-  | 'cache_write'
-  | 'completion'
-  | 'image'
-  | 'second'
-  | 'characters'
-  | 'request';
 
 /** A part of a request's usage that has its own price. */
 export interface Charge {

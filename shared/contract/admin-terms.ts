@@ -5,6 +5,10 @@
 export const adminScopes = ['read', 'billing', 'all'] as const;
 export type AdminScope = (typeof adminScopes)[number];
 
+/** Whether a token with this scope may do what needs the other scope. */
+export const allowsScope = (scope: AdminScope, needed: AdminScope): boolean =>
+  adminScopes.indexOf(scope) >= adminScopes.indexOf(needed);
+
 /**
  * Characters of the reason of a change, which the audit log keeps. In an address it is shorter: the longest still fits into
  * the query of a call, whatever its letters are.

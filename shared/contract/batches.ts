@@ -325,6 +325,3 @@ export const streamBatchEvents = defineOperation({
   errors: ['not_found'],
   example: batchEventsExample,
 });
-
-/** The URL path of a batch. */
-export const batchPath = (id: string): string => `/v1/batches/${id}`;

@@ -14,7 +14,7 @@ import {
 } from './fields.ts';
 import { creationErrors, defineOperation } from './operation.ts';
 
-export const maxEmbeddingInputs = 2048;
+const maxEmbeddingInputs = 2048;
 export const maxTokensPerEmbeddingInput = 8192;
 
 /**

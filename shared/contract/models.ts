@@ -2,11 +2,12 @@ import Type, { type Static } from 'typebox';
 import { Nullable, StringEnum } from './fields.ts';
 import { defineOperation } from './operation.ts';
 
+/** What models are for, in the order in which they are listed. */
 export const modelTypes = ['chat', 'vision', 'image', 'embedding'] as const;
 export const ModelType = StringEnum(modelTypes);
 export type ModelType = Static<typeof ModelType>;
 
-export const pricingTypes = ['tokens', 'image', 'time', 'characters', 'request'] as const;
+const pricingTypes = ['tokens', 'image', 'time', 'characters', 'request'] as const;
 export const PricingType = StringEnum(pricingTypes);
 export type PricingType = Static<typeof PricingType>;
 

@@ -1,4 +1,5 @@
-import { computeCost, findCharges, type ChargeUnit } from '../catalog/cost.ts';
+import type { ChargeUnit } from '../catalog/charge-units.ts';
+import { computeCost, findCharges } from '../catalog/cost.ts';
 import type { CatalogStore } from '../catalog/catalog-store.ts';
 import type { Pricing } from '../contract/models.ts';
 import type { RequestQuantities, RequestRates } from '../contract/request-rates.ts';

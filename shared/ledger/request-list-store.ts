@@ -283,7 +283,7 @@ export interface Position {
   readonly id: string;
 }
 
-export const positionOf = ({ at, _id: id }: RequestLogDocument): Position => ({ at, id });
+const positionOf = ({ at, _id: id }: RequestLogDocument): Position => ({ at, id });
 
 /** Sorts after all days. */
 const lastDay = '9999-12-31';

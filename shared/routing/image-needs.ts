@@ -36,7 +36,7 @@ interface ImageNeed {
 /**
  * Maximum total size of one request to Gemini, in base64 (Gemini API reference, image understanding).
  */
-export const geminiInlineBytes = 20_000_000;
+const geminiInlineBytes = 20_000_000;
 
 export const noMask: ImageNeed = {
   field: 'mask',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { conditionNames } from '../../api/operator/conditions/conditions.ts';
+import { conditionNames } from '../../shared/contract/condition-names.ts';
 import { errorKinds } from '../../shared/contract/error-kinds.ts';
 import { startWorker } from '../../workers/worker.ts';
 import { runAdmin } from '../support/admin.ts';

@@ -18,11 +18,8 @@ const order = readFileSync(map, 'utf8')
   .filter((line) => /^(shared|api|workers)\/\S+/.test(line))
   .flatMap(expand);
 
-const files = top.flatMap(findSources).map((path) => ({
-  path,
-  folder: dirname(path),
-  imports: findAllImports(path),
-}));
+const readSource = (path: string) => ({ path, folder: dirname(path), imports: findAllImports(path) });
+const files = top.flatMap(findSources).map(readSource);
 const targetsOf = ({ folder, imports }: (typeof files)[number]): string[] =>
   imports.filter((name) => name.startsWith('.')).map((name) => join(folder, name));
 const topOf = (path: string): string => path.split('/')[0]!;
@@ -80,7 +77,7 @@ test('Koa is known only from the context of a request on', (t) => {
   t.deepEqual(wrong, []);
 });
 
-test('what only one of api, workers and scripts uses is kept there', (t) => {
+test('what only one of api, workers, scripts and web uses is kept there', (t) => {
   /** A typed caller of Lua scripts stays beside those whose Lua it includes. */
   const kept = new Set([
     'shared/money/pre-admit-script.ts',
@@ -90,7 +87,7 @@ test('what only one of api, workers and scripts uses is kept there', (t) => {
   /** Rooms for the api and for workers that run batch files, which do not import them yet. */
   const forWorkers = /^shared\/(?:preparing|responses)\//;
   const users = new Map<string, Set<string>>();
-  for (const file of files)
+  for (const file of [...files, ...findSources('web').map(readSource)])
     for (const target of targetsOf(file)) users.set(target, (users.get(target) ?? new Set()).add(file.path));
   const rolesOf = (path: string): Set<string> => {
     const reached = new Set([path]);

@@ -64,26 +64,34 @@ export interface Pages {
 }
 
 /**
- * One stack and one browser for the tests of a file.
- * @param onStarted called before the first test, once both have started
+ * One stack and one browser for the tests of a file. They can be used once they have started, before the first test.
  * @param options of the stack
+ * @param onStarted called before the first test, once both have started
  */
 export function usePages(
   test: TestFn,
-  onStarted: (pages: Pages) => Promise<void> | void,
   options: StackOptions | (() => Promise<StackOptions>) = {},
-): void {
+  onStarted: () => Promise<void> | void = () => undefined,
+): Pages {
   let stack: TestStack | undefined;
   let browser: PageBrowser | undefined;
   test.before(async () => {
     const stackOptions = typeof options === 'function' ? await options() : options;
     [stack, browser] = await Promise.all([startStack(stackOptions), launchPages()]);
-    await onStarted({ stack, browser });
+    await onStarted();
   });
   test.after.always(async () => {
     await browser?.close();
     await stack?.close();
   });
+  return {
+    get stack() {
+      return stack!;
+    },
+    get browser() {
+      return browser!;
+    },
+  };
 }
 
 /** What the scripts of a first page may weigh until the network is idle, as they are sent. */
@@ -95,8 +103,7 @@ export const maxScriptBytes = 120_000;
  */
 export async function useWebPage(
   t: ExecutionContext,
-  browser: PageBrowser,
-  stack: TestStack,
+  { browser, stack }: Pages,
   { size = 'desktop', theme = 'light', language = 'en', expectedFailures = [] }: WebPageOptions = {},
 ): Promise<WebPage> {
   const context = await browser.newContext({

@@ -6,25 +6,10 @@ import { withBrowser } from '../support/browser.ts';
 import { callApi } from '../support/call-api.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
 import { requestRow } from '../support/request-rows.ts';
-import type { TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  findAxeProblems,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-} from '../support/web-page.ts';
+import { findAxeProblems, takeScreenshots, usePages, useWebPage } from '../support/web-page.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  consoleOptions,
-);
+const pages = usePages(test, consoleOptions);
 
 interface Account {
   readonly id: string;
@@ -35,11 +20,11 @@ interface Account {
 }
 
 async function createAccount(fields: object): Promise<Account> {
-  return (await callAdmin<Account>(stack.url, testAdminToken, 'POST', '/accounts', fields)).body;
+  return (await callAdmin<Account>(pages.stack.url, testAdminToken, 'POST', '/accounts', fields)).body;
 }
 
 const readAccount = async (id: string): Promise<Account> =>
-  (await callAdmin<Account>(stack.url, testAdminToken, 'GET', `/accounts/${id}`)).body;
+  (await callAdmin<Account>(pages.stack.url, testAdminToken, 'GET', `/accounts/${id}`)).body;
 
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'hello' }] };
 
@@ -47,11 +32,11 @@ const scrollsSideways = (page: Page): Promise<boolean> =>
   page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 
 withBrowser('an account is found by a word or its key, and one is created by a double click', async (t) => {
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/admin/accounts'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/v1/admin/accounts'] });
   const { page } = web;
   const anna = await createAccount({ name: 'Anna Petrova', email: 'anna@example.com', balance: 100 });
   await createAccount({ note: 'paid by invoice 1742' });
-  await startConsole(web, stack);
+  await startConsole(web, pages.stack);
   await web.open('/admin/accounts');
   await page.getByRole('link', { name: 'Anna Petrova' }).waitFor();
   t.deepEqual(await findAxeProblems(web), []);
@@ -81,12 +66,12 @@ withBrowser('an account is found by a word or its key, and one is created by a d
   await create.dblclick();
   const ready = page.getByRole('dialog', { name: 'The account is ready' });
   const key = (await ready.locator('.shown-key code').textContent())!;
-  t.is((await callApi(stack.url, key, 'GET', '/users/profile')).status, 200);
+  t.is((await callApi(pages.stack.url, key, 'GET', '/users/profile')).status, 200);
   await takeScreenshots(web, 'console-account-created', false);
   await ready.getByRole('button', { name: 'I have kept the key' }).click();
   await page.getByRole('heading', { name: 'Boris' }).waitFor();
   const { body } = await callAdmin<ListedPage<Account>>(
-    stack.url,
+    pages.stack.url,
     testAdminToken,
     'GET',
     '/accounts?search=boris',
@@ -98,10 +83,10 @@ withBrowser('an account is found by a word or its key, and one is created by a d
 });
 
 withBrowser('a double click or a lost response credits once; less may be taken back', async (t) => {
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/credits'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/credits'] });
   const { page } = web;
   const { id } = await createAccount({ name: 'Credited', balance: 100 });
-  await startConsole(web, stack);
+  await startConsole(web, pages.stack);
   await web.open(`/admin/accounts/${id}`);
   const dialog = page.getByRole('dialog', { name: 'Credit Credited' });
   const credit = async (amount: string, action: string): Promise<void> => {
@@ -132,7 +117,7 @@ withBrowser('a double click or a lost response credits once; less may be taken b
   await page.getByRole('cell', { name: '-₽150.00' }).waitFor();
   t.is(await page.getByRole('cell', { name: 'invoice 1742', exact: true }).count(), 2);
 
-  const ledger = new LedgerStore(stack.mongo.db);
+  const ledger = new LedgerStore(pages.stack.mongo.db);
   const amounts = async (): Promise<string[]> =>
     (await ledger.entries.find({ accountId: id }).sort({ at: 1 }).toArray()).map(({ amountNano }) =>
       String(amountNano / 1_000_000_000n),
@@ -142,12 +127,12 @@ withBrowser('a double click or a lost response credits once; less may be taken b
 });
 
 withBrowser('an account is banned with a reason, and unbanned; its settings are changed', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   const account = await createAccount({ name: 'Suspect', balance: 100 });
   const { id } = account;
-  t.is((await callApi(stack.url, account.api_key, 'POST', '/chat/completions', chat)).status, 200);
-  await startConsole(web, stack);
+  t.is((await callApi(pages.stack.url, account.api_key, 'POST', '/chat/completions', chat)).status, 200);
+  await startConsole(web, pages.stack);
   await web.open(`/admin/accounts/${id}`);
   await page.getByRole('button', { name: 'Ban', exact: true }).click();
   const ban = page.getByRole('dialog', { name: 'Ban Suspect' });
@@ -205,7 +190,7 @@ withBrowser('what the scope of the token forbids is not offered; all of it fits 
     balance: 100,
     budget: { amount: 10, period: 'daily' },
   });
-  await new LedgerStore(stack.mongo.db).logs.insertOne(requestRow(id));
+  await new LedgerStore(pages.stack.mongo.db).logs.insertOne(requestRow(id));
   const buttons = [
     'Create an account',
     'Credit',
@@ -216,9 +201,9 @@ withBrowser('what the scope of the token forbids is not offered; all of it fits 
   ];
   const offered = { billing: ['Create an account', 'Credit'], read: [] } as const;
   for (const scope of ['billing', 'read'] as const) {
-    const web = await useWebPage(t, browser, stack, { size: 'phone' });
+    const web = await useWebPage(t, pages, { size: 'phone' });
     const { page } = web;
-    await startConsole(web, stack, await createToken(stack, `${scope}-only`, scope));
+    await startConsole(web, pages.stack, await createToken(pages.stack, `${scope}-only`, scope));
     const found: string[] = [];
     const look = async (): Promise<void> => {
       for (const name of buttons)

@@ -3,39 +3,24 @@ import { readFile } from 'node:fs/promises';
 import { callAdmin, createToken, readAllPages, testAdminToken } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
-import type { TestStack } from '../support/stack.ts';
 import { createWebUser, webStoresOf } from '../support/web-client.ts';
-import {
-  findAxeProblems,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-} from '../support/web-page.ts';
+import { findAxeProblems, takeScreenshots, usePages, useWebPage } from '../support/web-page.ts';
 
 /** Codes and users in the console. */
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  consoleOptions,
-);
+const pages = usePages(test, consoleOptions);
 
 interface Code {
   readonly status: string;
   readonly batch: string;
 }
 
-const listCodes = (): Promise<Code[]> => readAllPages<Code>(stack.url, testAdminToken, '/codes', 100);
+const listCodes = (): Promise<Code[]> => readAllPages<Code>(pages.stack.url, testAdminToken, '/codes', 100);
 
 withBrowser('codes are created once, whatever happens, and revoked with numbers', async (t) => {
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/admin/codes'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/v1/admin/codes'] });
   const { page } = web;
-  await startConsole(web, stack);
+  await startConsole(web, pages.stack);
   await web.open('/admin/codes');
   await page.getByText('No codes yet').waitFor();
   await page.getByRole('button', { name: 'Create codes' }).click();
@@ -72,8 +57,8 @@ withBrowser('codes are created once, whatever happens, and revoked with numbers'
   t.is(balance, '50.5');
   await dialog.getByRole('button', { name: 'Done' }).click();
   await dialog.waitFor({ state: 'detached' });
-  const account = await stack.createAccount();
-  t.is((await stack.post('/v1/users/redeem', account.apiKey, { code })).status, 200);
+  const account = await pages.stack.createAccount();
+  t.is((await pages.stack.post('/v1/users/redeem', account.apiKey, { code })).status, 200);
 
   await page.getByRole('table').getByRole('link').first().click();
   const batch = page.getByRole('region', { name: 'Batch' });
@@ -94,12 +79,12 @@ withBrowser('codes are created once, whatever happens, and revoked with numbers'
 });
 
 withBrowser('a ban ends the sessions of a user; an account is unlinked; both can be seen', async (t) => {
-  const { client, user } = await createWebUser(stack, 'anna@example.com');
-  const { id } = await stack.createAccount({ balance: '61' });
-  const web = await useWebPage(t, browser, stack);
+  const { client, user } = await createWebUser(pages.stack, 'anna@example.com');
+  const { id } = await pages.stack.createAccount({ balance: '61' });
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  await webStoresOf(stack).links.create({ userId: user._id, accountId: id, label: 'Shop' });
-  await startConsole(web, stack);
+  await webStoresOf(pages.stack).links.create({ userId: user._id, accountId: id, label: 'Shop' });
+  await startConsole(web, pages.stack);
   await web.open('/admin/users');
   await page.getByRole('link', { name: 'anna@example.com' }).waitFor();
   const find = page.getByRole('searchbox', { name: 'Find a user' });
@@ -127,14 +112,14 @@ withBrowser('a ban ends the sessions of a user; an account is unlinked; both can
   await unlink.getByText('anna@example.com no longer sees it').waitFor();
   await unlink.getByRole('button', { name: 'Unlink' }).click();
   await details.getByText('No account is linked.').waitFor();
-  t.is(await webStoresOf(stack).links.findByAccount(id), null);
+  t.is(await webStoresOf(pages.stack).links.findByAccount(id), null);
 
   await details.getByRole('button', { name: 'Unban' }).click();
   await page.getByRole('dialog', { name: 'Unban' }).getByRole('button', { name: 'Unban' }).click();
   await details.getByRole('button', { name: 'Ban', exact: true }).waitFor();
-  t.is((await webStoresOf(stack).users.findById(user._id))!.bannedAt, null);
+  t.is((await webStoresOf(pages.stack).users.findById(user._id))!.bannedAt, null);
   const { body } = await callAdmin<{ data: { action: string }[] }>(
-    stack.url,
+    pages.stack.url,
     testAdminToken,
     'GET',
     `/audit?resource=user:${user._id}`,
@@ -148,9 +133,9 @@ withBrowser('a ban ends the sessions of a user; an account is unlinked; both can
 withBrowser(
   'a token that only reads is offered no changes, on a phone without scrolling sideways',
   async (t) => {
-    const web = await useWebPage(t, browser, stack, { size: 'phone' });
+    const web = await useWebPage(t, pages, { size: 'phone' });
     const { page } = web;
-    await startConsole(web, stack, await createToken(stack, 'reader', 'read'));
+    await startConsole(web, pages.stack, await createToken(pages.stack, 'reader', 'read'));
     const check = async (path: string, shown: string): Promise<void> => {
       await web.open(path);
       await page.getByText(shown).first().waitFor();

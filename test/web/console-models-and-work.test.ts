@@ -5,14 +5,13 @@ import { callAdmin, createToken, testAdminToken, type ListedPage } from '../supp
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
 import { createJob, readJob, waitForJob } from '../support/jobs.ts';
-import { allQueues, promptWorker, type TestAccount, type TestStack } from '../support/stack.ts';
+import { allQueues, promptWorker, type TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   findAxeProblems,
   takeScreenshots,
   usePages,
   useWebPage,
-  type PageBrowser,
   type WebPageOptions,
 } from '../support/web-page.ts';
 
@@ -34,24 +33,16 @@ ${chatModel('held', '{ upstream: second, model: gpt-held }, { upstream: absent, 
   - { id: vectors, type: embedding, context: 8192, dimensions: { default: 1536 }, pricing: { in_cost_per_million: 7 }, routes: [{ upstream: second, model: emb }] }
 `;
 
-let stack: TestStack;
-let browser: PageBrowser;
 let vendor: VendorSimulator;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  async () => {
-    vendor = await startVendorSimulator();
-    return { ...consoleOptions, catalog: catalogOf(vendor.url), workers: [promptWorker] };
-  },
-);
+const pages = usePages(test, async () => {
+  vendor = await startVendorSimulator();
+  return { ...consoleOptions, catalog: catalogOf(vendor.url), workers: [promptWorker] };
+});
 test.after.always(() => vendor?.close());
 
 async function openConsole(t: Parameters<typeof useWebPage>[0], path: string, options: WebPageOptions = {}) {
-  const web = await useWebPage(t, browser, stack, options);
-  await startConsole(web, stack);
+  const web = await useWebPage(t, pages, options);
+  await startConsole(web, pages.stack);
   await web.open(path);
   return web;
 }
@@ -62,12 +53,12 @@ const bodyFor = (model: string) => ({
   max_tokens: 10,
 });
 const chat = async ({ apiKey }: TestAccount, model: string): Promise<unknown> => {
-  const response = await stack.post('/v1/chat/completions', apiKey, bodyFor(model));
+  const response = await pages.stack.post('/v1/chat/completions', apiKey, bodyFor(model));
   return response.ok ? 'ok' : ((await response.json()) as { error: { code: string } }).error.code;
 };
 
 withBrowser('a model is disabled after its numbers were shown, and enabled again', async (t) => {
-  const account = await stack.createAccount();
+  const account = await pages.stack.createAccount();
   t.is(await chat(account, 'sales/single'), 'ok');
   const web = await openConsole(t, '/admin/models');
   const { page } = web;
@@ -124,7 +115,7 @@ withBrowser('a route is drained, its upstream too, and both are undrained', asyn
   await confirm.getByRole('button', { name: 'Take out', exact: true }).click();
   await dialog.getByText('All of its routes are taken out of service. Requests').waitFor();
   await dialog.getByText('timeouts since 14:05').waitFor();
-  const account = await stack.createAccount();
+  const account = await pages.stack.createAccount();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
   t.is(await chat(account, 'both'), 'ok');
   await dialog.getByRole('button', { name: 'Put back' }).click();
@@ -171,13 +162,14 @@ withBrowser('a test of a model that its vendor refuses shows the vendor’s own 
 });
 
 withBrowser('a queue is drained once its name was typed, and says before what that cancels', async (t) => {
-  await stack.stopWorkers();
-  const [first, second] = [await stack.createAccount(), await stack.createAccount()];
-  const job = await createJob(stack, first, '/v1/chat/completions', bodyFor('held'));
-  await createJob(stack, second, '/v1/chat/completions', bodyFor('both'));
+  await pages.stack.stopWorkers();
+  const [first, second] = [await pages.stack.createAccount(), await pages.stack.createAccount()];
+  const job = await createJob(pages.stack, first, '/v1/chat/completions', bodyFor('held'));
+  await createJob(pages.stack, second, '/v1/chat/completions', bodyFor('both'));
   const waiting = chat(second, 'both');
   const readQueue = async () =>
-    (await callAdmin<{ chat: { waiting: number } }>(stack.url, testAdminToken, 'GET', '/queues')).body.chat;
+    (await callAdmin<{ chat: { waiting: number } }>(pages.stack.url, testAdminToken, 'GET', '/queues')).body
+      .chat;
   await waitFor('all to wait', async () => (await readQueue()).waiting === 3);
   const web = await openConsole(t, '/admin/work');
   const { page } = web;
@@ -195,7 +187,7 @@ withBrowser('a queue is drained once its name was typed, and says before what th
   await button.click();
   await page.getByText('Cancelled: 1 waiting request and 2 waiting jobs').waitFor();
   t.is(await waiting, 'service_unavailable');
-  t.is((await readJob(stack, first, job.id)).status, 'cancelled');
+  t.is((await readJob(pages.stack, first, job.id)).status, 'cancelled');
 
   await page.getByRole('tab', { name: 'Jobs' }).click();
   await page.getByLabel('Account').fill(first.id);
@@ -205,17 +197,17 @@ withBrowser('a queue is drained once its name was typed, and says before what th
   await page.getByRole('row').getByRole('link').first().click();
   await page.getByRole('dialog', { name: 'Job' }).getByText('job_cancelled').first().waitFor();
   await takeScreenshots(web, 'console-job');
-  await stack.startWorker(allQueues);
+  await pages.stack.startWorker(allQueues);
 });
 
 withBrowser('the failed jobs of a queue are retried after their numbers were shown', async (t) => {
   vendor.setFaults({ status: 400 });
   t.teardown(() => vendor.setFaults({}));
-  const [first, second] = [await stack.createAccount(), await stack.createAccount()];
+  const [first, second] = [await pages.stack.createAccount(), await pages.stack.createAccount()];
   const failed = await Promise.all(
     [first, second].map(async (account) => {
-      const { id } = await createJob(stack, account, '/v1/chat/completions', bodyFor('both'));
-      t.is((await waitForJob(stack, account, id)).status, 'failed');
+      const { id } = await createJob(pages.stack, account, '/v1/chat/completions', bodyFor('both'));
+      t.is((await waitForJob(pages.stack, account, id)).status, 'failed');
       return id;
     }),
   );
@@ -232,7 +224,7 @@ withBrowser('the failed jobs of a queue are retried after their numbers were sho
     .click();
   await page.getByRole('dialog', { name: 'Job' }).getByText('Everything that is known').waitFor();
   await page.keyboard.press('Escape');
-  await callAdmin(stack.url, testAdminToken, 'POST', `/accounts/${second.id}/ban`, { reason: 'test' });
+  await callAdmin(pages.stack.url, testAdminToken, 'POST', `/accounts/${second.id}/ban`, { reason: 'test' });
   await dialog.getByRole('button', { name: 'Retry all…' }).click();
   const confirm = page.getByRole('dialog', { name: 'Retry the failed jobs of chat' });
   await confirm.getByText('Creates 1 new job of 1 account').waitFor();
@@ -242,7 +234,7 @@ withBrowser('the failed jobs of a queue are retried after their numbers were sho
   await page.getByText('1 job retried; 1 job not').waitFor();
   await dialog.getByText('1 shown').waitFor();
   const { body } = await callAdmin<ListedPage<{ id: string }>>(
-    stack.url,
+    pages.stack.url,
     testAdminToken,
     'GET',
     '/queues/chat/failed',
@@ -255,9 +247,9 @@ withBrowser('the failed jobs of a queue are retried after their numbers were sho
 
 withBrowser('a batch that runs is followed, and cancelled with what it has done', async (t) => {
   const held = vendor.hold('gpt-held');
-  const account = await stack.createAccount();
+  const account = await pages.stack.createAccount();
   const requests = Array.from({ length: 30 }, (_, i) => ({ custom_id: `line-${i}`, body: bodyFor('held') }));
-  const response = await stack.post('/v1/batches', account.apiKey, {
+  const response = await pages.stack.post('/v1/batches', account.apiKey, {
     endpoint: '/v1/chat/completions',
     completion_window: '24h',
     requests,
@@ -284,7 +276,7 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   held.end();
   await dialog.getByText('Cancelled', { exact: true }).first().waitFor();
   const { body } = await callAdmin<{ status: string; lines_succeeded: number }>(
-    stack.url,
+    pages.stack.url,
     testAdminToken,
     'GET',
     `/batches/${id}`,
@@ -304,9 +296,9 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
 });
 
 withBrowser('going back from a job leaves the dialog that would cancel it', async (t) => {
-  const account = await stack.createAccount();
+  const account = await pages.stack.createAccount();
   const held = vendor.hold('gpt-held');
-  const create = () => createJob(stack, account, '/v1/chat/completions', bodyFor('held'));
+  const create = () => createJob(pages.stack, account, '/v1/chat/completions', bodyFor('held'));
   const [first, second] = [await create(), await create()];
   const { page } = await openConsole(t, `/admin/work?job=${first.id}`);
   await page.locator('.admin-work-id', { hasText: first.id }).waitFor();
@@ -320,15 +312,15 @@ withBrowser('going back from a job leaves the dialog that would cancel it', asyn
   await page.goBack();
   await page.locator('.admin-work-id', { hasText: first.id }).waitFor();
   await confirm.waitFor({ state: 'detached' });
-  for (const { id } of [first, second]) t.false((await readJob(stack, account, id)).cancel_requested);
+  for (const { id } of [first, second]) t.false((await readJob(pages.stack, account, id)).cancel_requested);
   held.end();
 });
 
 withBrowser('a token that may only read is offered nothing else, on a phone and in Russian', async (t) => {
-  const token = await createToken(stack, 'reader', 'read');
-  const web = await useWebPage(t, browser, stack, { size: 'phone', theme: 'dark', language: 'ru' });
+  const token = await createToken(pages.stack, 'reader', 'read');
+  const web = await useWebPage(t, pages, { size: 'phone', theme: 'dark', language: 'ru' });
   const { page } = web;
-  await startConsole(web, stack, token);
+  await startConsole(web, pages.stack, token);
   const findWide = async (): Promise<unknown> => page.evaluate('document.documentElement.scrollWidth');
   for (const [path, text, name] of [
     ['/admin/models', 'sales/single', 'models'],
@@ -353,7 +345,7 @@ withBrowser('a token that may only read is offered nothing else, on a phone and 
     t.is(await findWide(), 390, path);
     await takeScreenshots(web, `console-ru-${name}`);
   }
-  await page.goto(`${stack.url}/admin/work?tab=batches&status=cancelled`);
+  await page.goto(`${pages.stack.url}/admin/work?tab=batches&status=cancelled`);
   await page.getByRole('row').getByRole('link').first().click();
   const dialog = page.getByRole('dialog', { name: 'Пакет' });
   await dialog.getByText('Осталось строк').waitFor();

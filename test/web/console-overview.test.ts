@@ -10,15 +10,9 @@ import {
   unstreamedChat,
   type ScriptedVendor,
 } from '../support/scripted-vendor.ts';
-import { promptWorker, type TestStack } from '../support/stack.ts';
+import { promptWorker } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  findAxeProblems,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-} from '../support/web-page.ts';
+import { findAxeProblems, takeScreenshots, usePages, useWebPage } from '../support/web-page.ts';
 
 const catalogOf = (url: string): string => `
 upstreams:
@@ -29,38 +23,30 @@ models:
   - { id: bad, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: broken, model: b }] }
 `;
 
-let stack: TestStack;
-let browser: PageBrowser;
 let vendor: ScriptedVendor;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  async () => {
-    vendor = await startScriptedVendor((_, path) =>
-      path.startsWith('/broken')
-        ? new ScriptedRefusal(401, { error: { message: 'Incorrect API key provided' } })
-        : unstreamedChat,
-    );
-    return {
-      ...consoleOptions,
-      catalog: catalogOf(vendor.url),
-      api: { statsStepMs: 1, conditionIntervalMs: 20, trafficIntervalMs: 200 },
-      workers: [promptWorker],
-    };
-  },
-);
+const pages = usePages(test, async () => {
+  vendor = await startScriptedVendor((_, path) =>
+    path.startsWith('/broken')
+      ? new ScriptedRefusal(401, { error: { message: 'Incorrect API key provided' } })
+      : unstreamedChat,
+  );
+  return {
+    ...consoleOptions,
+    catalog: catalogOf(vendor.url),
+    api: { statsStepMs: 1, conditionIntervalMs: 20, trafficIntervalMs: 200 },
+    workers: [promptWorker],
+  };
+});
 test.after.always(() => vendor?.close());
 
 const readOverview = async (): Promise<Overview> =>
-  (await callAdmin<Overview>(stack.url, testAdminToken, 'GET', '/overview')).body;
+  (await callAdmin<Overview>(pages.stack.url, testAdminToken, 'GET', '/overview')).body;
 
 async function sendChats(models: readonly string[]): Promise<void> {
-  const { apiKey } = await stack.createAccount({ balance: '100' });
+  const { apiKey } = await pages.stack.createAccount({ balance: '100' });
   await Promise.all(
     models.map((model) =>
-      stack.post('/v1/chat/completions', apiKey, {
+      pages.stack.post('/v1/chat/completions', apiKey, {
         model,
         messages: [{ role: 'user', content: 'hello' }],
         max_tokens: 10,
@@ -85,11 +71,11 @@ const setVisibility = (page: Page, state: 'visible' | 'hidden'): Promise<unknown
     document.dispatchEvent(new Event('visibilitychange'));`);
 
 withBrowser('the overview is one call every five seconds, and none while nobody sees it', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   const calls = watchCalls(page);
   await page.clock.install();
-  await startConsole(web, stack, await createToken(stack, 'wall', 'read'));
+  await startConsole(web, pages.stack, await createToken(pages.stack, 'wall', 'read'));
   await web.open('/admin');
   await page.getByRole('heading', { name: 'Nothing is wrong' }).waitFor();
   await takeScreenshots(web, 'console-overview-calm');
@@ -112,7 +98,7 @@ withBrowser('the overview is one call every five seconds, and none while nobody 
 });
 
 withBrowser('the overview shows traffic, and what is wrong with links to its cause', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   await sendChats(['good', 'good', 'good', 'bad', 'bad', 'bad']);
   await waitFor('the condition', async () => {
@@ -120,7 +106,7 @@ withBrowser('the overview shows traffic, and what is wrong with links to its cau
     return conditions.length > 0 && traffic?.hour.all.requests === 6;
   });
   await page.clock.install();
-  await startConsole(web, stack);
+  await startConsole(web, pages.stack);
   await web.open('/admin');
   const problems = page.getByRole('region', { name: /problem/ });
   await problems.getByText('broken refuses a key. Nothing else serves bad.').waitFor();
@@ -139,7 +125,7 @@ withBrowser('the overview shows traffic, and what is wrong with links to its cau
   );
   const failures = new URL(
     (await problems.getByRole('link', { name: '3 of 3' }).getAttribute('href'))!,
-    stack.url,
+    pages.stack.url,
   );
   t.deepEqual(
     [failures.pathname, failures.searchParams.get('outcome'), failures.searchParams.get('model')],
@@ -176,10 +162,10 @@ withBrowser('the overview shows traffic, and what is wrong with links to its cau
 });
 
 withBrowser('the set-up is checked when somebody asks, and upstreams only after a question', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   const calls = watchCalls(page);
-  await startConsole(web, stack);
+  await startConsole(web, pages.stack);
   await web.open('/admin');
   await page.getByRole('link', { name: 'Check the set-up' }).click();
   await page.getByText('MongoDB', { exact: false }).first().waitFor();
@@ -200,8 +186,8 @@ withBrowser('the set-up is checked when somebody asks, and upstreams only after 
   await ofUpstreams.getByText(/^key .*: bad failed/).waitFor();
   await takeScreenshots(web, 'console-setup');
 
-  const reader = await useWebPage(t, browser, stack, { language: 'ru', size: 'phone' });
-  await startConsole(reader, stack, await createToken(stack, 'setup-reader', 'read'));
+  const reader = await useWebPage(t, pages, { language: 'ru', size: 'phone' });
+  await startConsole(reader, pages.stack, await createToken(pages.stack, 'setup-reader', 'read'));
   await reader.open('/admin?view=setup');
   await reader.page.getByText(/^Проверено в/).waitFor();
   t.is(await reader.page.getByRole('button', { name: 'Вызвать поставщиков' }).count(), 0);

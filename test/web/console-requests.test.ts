@@ -9,16 +9,9 @@ import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
 import { findRow } from '../support/observe.ts';
 import { insertRejection, requestRow } from '../support/request-rows.ts';
-import type { TestAccount, TestStack } from '../support/stack.ts';
+import type { TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  findAxeProblems,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-  type WebPage,
-} from '../support/web-page.ts';
+import { findAxeProblems, takeScreenshots, usePages, useWebPage, type WebPage } from '../support/web-page.ts';
 
 /** The first route is tried first, and fails; so does the second, for another reason. */
 const catalogOf = (vendorUrl: string): string => `
@@ -48,19 +41,20 @@ models:
       - { upstream: second, model: gpt, cost: { prompt: 5, completion: 9 } }
 `;
 
-let stack: TestStack;
-let browser: PageBrowser;
 let vendor: VendorSimulator;
 let account: TestAccount;
 let failedId: string;
 let steadyId: string;
 let recoveredId: string;
 
-usePages(
+const pages = usePages(
   test,
-  async (pages) => {
-    ({ stack, browser } = pages);
-    account = await stack.createAccount();
+  async () => {
+    vendor = await startVendorSimulator();
+    return { ...consoleOptions, catalog: catalogOf(vendor.url) };
+  },
+  async () => {
+    account = await pages.stack.createAccount();
     [failedId, recoveredId, steadyId] = await Promise.all([
       send('failing'),
       send('recovering'),
@@ -75,31 +69,27 @@ usePages(
         ordinal: i + 3,
       }),
     );
-    await stack.mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
-  },
-  async () => {
-    vendor = await startVendorSimulator();
-    return { ...consoleOptions, catalog: catalogOf(vendor.url) };
+    await pages.stack.mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
   },
 );
 test.after.always(() => vendor?.close());
 
 async function send(model: string, headers: Record<string, string> = {}): Promise<string> {
   const body = { model, messages: [{ role: 'user', content: 'one two three' }] };
-  const response = await stack.post('/v1/chat/completions', account.apiKey, body, headers);
+  const response = await pages.stack.post('/v1/chat/completions', account.apiKey, body, headers);
   await response.arrayBuffer();
   const id = response.headers.get('x-request-id')!;
-  await findRow(stack, id);
+  await findRow(pages.stack, id);
   return id;
 }
 
 async function openConsole(
   t: Parameters<typeof useWebPage>[0],
-  options: Parameters<typeof useWebPage>[3] = {},
+  options: Parameters<typeof useWebPage>[2] = {},
   token?: string,
 ): Promise<WebPage> {
-  const web = await useWebPage(t, browser, stack, options);
-  await startConsole(web, stack, token);
+  const web = await useWebPage(t, pages, options);
+  await startConsole(web, pages.stack, token);
   return web;
 }
 
@@ -133,7 +123,7 @@ withBrowser('a failed request is found, with both calls and the vendor’s own r
   t.true(retried!.x >= begins!.x + begins!.width - 3);
   const { attempts } = (
     await callAdmin<{ attempts: { reason: string }[] }>(
-      stack.url,
+      pages.stack.url,
       testAdminToken,
       'GET',
       `/requests/${failedId}`,
@@ -190,7 +180,7 @@ withBrowser('filters survive a reload, and the file has exactly what is filtered
   await dialog.getByText(steadyId).first().waitFor();
   await dialog.getByText('sent again 1 time').waitFor();
   const { total_time: seconds } = (
-    await callAdmin<{ total_time: number }>(stack.url, testAdminToken, 'GET', `/requests/${steadyId}`)
+    await callAdmin<{ total_time: number }>(pages.stack.url, testAdminToken, 'GET', `/requests/${steadyId}`)
   ).body;
   await dialog
     .getByText(`${seconds.toFixed(3)} sec`, { exact: true })
@@ -198,7 +188,7 @@ withBrowser('filters survive a reload, and the file has exactly what is filtered
     .waitFor();
   const sums = dialog.locator('.cost-table tfoot tr:last-child td:last-child');
   const [cost, vendorCost] = await Promise.all([readNano(sums.nth(0)), readNano(sums.nth(1))]);
-  const { costNano, vendorCostNano } = await findRow(stack, steadyId);
+  const { costNano, vendorCostNano } = await findRow(pages.stack, steadyId);
   t.deepEqual([cost, vendorCost], [costNano, vendorCostNano!]);
   const parts = dialog.locator('.cost-table').first().locator('tbody td:last-child');
   t.is((await readNano(parts.nth(0))) + (await readNano(parts.nth(1))), cost);
@@ -210,8 +200,8 @@ withBrowser('filters survive a reload, and the file has exactly what is filtered
 
 withBrowser('of an expired request, the cost is still known', async (t) => {
   const id = 'expired-request';
-  const entry = (await stack.mongo.db.collection<LedgerDocument>('ledger').findOne({ _id: steadyId }))!;
-  await stack.mongo.db.collection<LedgerDocument>('ledger').insertOne({ ...entry, _id: id });
+  const entry = (await pages.stack.mongo.db.collection<LedgerDocument>('ledger').findOne({ _id: steadyId }))!;
+  await pages.stack.mongo.db.collection<LedgerDocument>('ledger').insertOne({ ...entry, _id: id });
   const web = await openConsole(t, { size: 'phone', language: 'ru', theme: 'dark' });
   const { page } = web;
   await web.open(`/admin/requests?id=${id}`);
@@ -220,7 +210,7 @@ withBrowser('of an expired request, the cost is still known', async (t) => {
 });
 
 withBrowser('a rejected request is among its own, with what the customer was told', async (t) => {
-  const id = await insertRejection(stack, account.id);
+  const id = await insertRejection(pages.stack, account.id);
   const web = await openConsole(t);
   const { page } = web;
   await web.open('/admin/requests');
@@ -239,7 +229,7 @@ withBrowser('the audit shows a change with its token and its difference', async 
   const web = await openConsole(t);
   const { page } = web;
   const change = `/accounts/${account.id}?reason=more+traffic`;
-  await callAdmin(stack.url, testAdminToken, 'PATCH', change, { requests_per_minute: 77 });
+  await callAdmin(pages.stack.url, testAdminToken, 'PATCH', change, { requests_per_minute: 77 });
   await web.open(`/admin/audit?resource=account:${account.id}`);
   const row = page.getByRole('row', { name: /Account changed/ });
   await row.getByRole('cell', { name: 'ADMIN_TOKEN' }).waitFor();
@@ -262,20 +252,20 @@ withBrowser('a token is created, shown once and revoked; a token that only reads
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const made = page.getByRole('dialog', { name: 'The token “support”' });
   const secret = (await made.locator('pre').textContent())!;
-  t.is((await callAdmin(stack.url, secret, 'GET', '/audit?limit=1')).status, 200);
+  t.is((await callAdmin(pages.stack.url, secret, 'GET', '/audit?limit=1')).status, 200);
   await made.getByRole('button', { name: 'I have copied it' }).click();
   await takeScreenshots(web, 'console-tokens', false);
   await page.getByRole('button', { name: 'Revoke support' }).click();
   const dialog = page.getByRole('dialog', { name: 'Revoke the token' });
   await dialog.getByText('It has never changed anything').waitFor();
-  t.is((await callAdmin(stack.url, secret, 'GET', '/audit?limit=1')).status, 200);
+  t.is((await callAdmin(pages.stack.url, secret, 'GET', '/audit?limit=1')).status, 200);
   await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
   await waitFor(
     'the token to end',
-    async () => (await callAdmin(stack.url, secret, 'GET', '/audit?limit=1')).status === 401,
+    async () => (await callAdmin(pages.stack.url, secret, 'GET', '/audit?limit=1')).status === 401,
   );
 
-  const reader = await openConsole(t, {}, await createToken(stack, 'reader', 'read'));
+  const reader = await openConsole(t, {}, await createToken(pages.stack, 'reader', 'read'));
   await reader.open('/admin/audit?tab=tokens');
   await reader.page.getByRole('rowheader', { name: /reader/ }).waitFor();
   t.is(await reader.page.getByRole('button', { name: /Revoke|Create/ }).count(), 0);

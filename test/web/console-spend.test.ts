@@ -5,16 +5,8 @@ import { allModels, SpendStore, type AccountSpendDocument } from '../../shared/l
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
 import { spendRow } from '../support/request-rows.ts';
-import type { TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  findAxeProblems,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-  type WebPage,
-} from '../support/web-page.ts';
+import { findAxeProblems, takeScreenshots, usePages, useWebPage, type WebPage } from '../support/web-page.ts';
 
 const nano = 1_000_000_000n;
 const accountCount = 203;
@@ -28,8 +20,6 @@ interface Named {
 }
 const customer = (i: number): string => `Customer ${i}`;
 
-let stack: TestStack;
-let browser: PageBrowser;
 let ids: string[];
 
 /** The account of number i has paid i + 1 roubles and a nano-rouble, two days ago; the second one at a loss. */
@@ -46,34 +36,29 @@ const toRow = (id: string, i: number): AccountSpendDocument =>
     costedNano: BigInt(i + 1) * nano + 1n,
   });
 
-usePages(
-  test,
-  async (pages) => {
-    ({ stack, browser } = pages);
-    const { id } = await stack.createAccount();
-    ids = [...Array.from({ length: accountCount - 1 }, (_, i) => `account-${i}`), id];
-    const named = { ...(await stack.mongo.db.collection<Named>('accounts').findOne({ _id: id }))! };
-    await stack.mongo.db
-      .collection<Named>('accounts')
-      .updateOne({ _id: id }, { $set: { name: customer(accountCount - 1) } });
-    await stack.mongo.db
-      .collection<Named>('accounts')
-      .insertMany(ids.slice(0, -1).map((_id, i) => ({ ...named, _id, keyHash: _id, name: customer(i) })));
-    const { ofAccounts, ofModels } = new SpendStore(stack.mongo.db);
-    await ofAccounts.insertMany(ids.map(toRow));
-    const { accountId: _, ...ofDay } = toRow('', 99);
-    await ofModels.insertOne({ ...ofDay, _id: 'of a day', shard: 0, model: allModels });
-  },
-  () => Promise.resolve(consoleOptions),
-);
+const pages = usePages(test, consoleOptions, async () => {
+  const { id } = await pages.stack.createAccount();
+  ids = [...Array.from({ length: accountCount - 1 }, (_, i) => `account-${i}`), id];
+  const named = { ...(await pages.stack.mongo.db.collection<Named>('accounts').findOne({ _id: id }))! };
+  await pages.stack.mongo.db
+    .collection<Named>('accounts')
+    .updateOne({ _id: id }, { $set: { name: customer(accountCount - 1) } });
+  await pages.stack.mongo.db
+    .collection<Named>('accounts')
+    .insertMany(ids.slice(0, -1).map((_id, i) => ({ ...named, _id, keyHash: _id, name: customer(i) })));
+  const { ofAccounts, ofModels } = new SpendStore(pages.stack.mongo.db);
+  await ofAccounts.insertMany(ids.map(toRow));
+  const { accountId: _, ...ofDay } = toRow('', 99);
+  await ofModels.insertOne({ ...ofDay, _id: 'of a day', shard: 0, model: allModels });
+});
 
 async function openSpend(
   t: Parameters<typeof useWebPage>[0],
   query: string,
-  options: Parameters<typeof useWebPage>[3] = {},
+  options: Parameters<typeof useWebPage>[2] = {},
 ): Promise<WebPage> {
-  const web = await useWebPage(t, browser, stack, options);
-  await startConsole(web, stack);
+  const web = await useWebPage(t, pages, options);
+  await startConsole(web, pages.stack);
   await web.open(`/admin/requests?view=spend${query}`);
   return web;
 }
@@ -102,7 +87,7 @@ withBrowser(
     await page.reload();
     await rows.first().getByText('Customer 1', { exact: true }).waitFor();
     const link = rows.first().getByRole('link').nth(1);
-    const params = new URL((await link.getAttribute('href'))!, stack.url).searchParams;
+    const params = new URL((await link.getAttribute('href'))!, pages.stack.url).searchParams;
     t.is(params.get('account'), ids[1]!);
     await link.click();
     await page.getByRole('tab', { name: 'Requests', selected: true }).waitFor();
@@ -142,8 +127,8 @@ withBrowser('spending fits a phone, in Russian and dark', async (t) => {
 });
 
 withBrowser('the books of an account are added up when somebody asks', async (t) => {
-  const web = await useWebPage(t, browser, stack, { size: 'phone', language: 'ru' });
-  await startConsole(web, stack);
+  const web = await useWebPage(t, pages, { size: 'phone', language: 'ru' });
+  await startConsole(web, pages.stack);
   await web.open(`/admin/accounts/${ids.at(-1)}?tab=refills`);
   await web.page.getByRole('button', { name: 'Сверить счёт' }).click();
   await web.page.getByText('Счёт сходится').waitFor();

@@ -8,16 +8,8 @@ import {
   unstreamedChat,
   type ScriptedVendor,
 } from '../support/scripted-vendor.ts';
-import type { TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  findAxeProblems,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-  type WebPage,
-} from '../support/web-page.ts';
+import { findAxeProblems, takeScreenshots, usePages, useWebPage, type WebPage } from '../support/web-page.ts';
 
 /** What support looks for in the console: causes, names, and who did what. */
 
@@ -31,27 +23,19 @@ models:
   - { id: broken, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: south, model: c }] }
 `;
 
-let stack: TestStack;
-let browser: PageBrowser;
 let vendor: ScriptedVendor;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  async () => {
-    vendor = await startScriptedVendor((_, path) =>
-      path.startsWith('/south')
-        ? new ScriptedRefusal(500, { error: { message: 'The server had an error.' } })
-        : unstreamedChat,
-    );
-    return { ...consoleOptions, catalog: catalogOf(vendor.url), api: { statsStepMs: 1 } };
-  },
-);
+const pages = usePages(test, async () => {
+  vendor = await startScriptedVendor((_, path) =>
+    path.startsWith('/south')
+      ? new ScriptedRefusal(500, { error: { message: 'The server had an error.' } })
+      : unstreamedChat,
+  );
+  return { ...consoleOptions, catalog: catalogOf(vendor.url), api: { statsStepMs: 1 } };
+});
 test.after.always(() => vendor?.close());
 
 const admin = <T>(method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
-  callAdmin<T>(stack.url, testAdminToken, method, path, body, headers);
+  callAdmin<T>(pages.stack.url, testAdminToken, method, path, body, headers);
 
 interface Account {
   readonly id: string;
@@ -64,7 +48,7 @@ async function seed(): Promise<Account> {
   const owner = { name: 'Acme Ltd', balance: 100 };
   const { body: account } = await admin<Account>('POST', '/accounts', owner);
   const chat = async (model: string): Promise<void> => {
-    const response = await stack.post('/v1/chat/completions', account.api_key, {
+    const response = await pages.stack.post('/v1/chat/completions', account.api_key, {
       model,
       messages: [{ role: 'user', content: 'hello' }],
       max_tokens: 10,
@@ -81,8 +65,8 @@ async function seed(): Promise<Account> {
 
 async function openConsole(t: ExecutionContext): Promise<WebPage & { readonly account: Account }> {
   const account = await (seeding ??= seed());
-  const web = await useWebPage(t, browser, stack);
-  await startConsole(web, stack);
+  const web = await useWebPage(t, pages);
+  await startConsole(web, pages.stack);
   return { ...web, account };
 }
 
@@ -106,7 +90,7 @@ withBrowser('a model that mostly fails is found by its state, with the reason of
   const web = await openConsole(t);
   const { page } = web;
   await waitFor('the hours', async () => {
-    const response = await fetch(`${stack.url}/v1/models/history`);
+    const response = await fetch(`${pages.stack.url}/v1/models/history`);
     const hours = ((await response.json()) as Record<string, { requests: number }[]>)['broken'];
     return hours?.some(({ requests }) => requests === 3);
   });

@@ -2,25 +2,9 @@ import test from 'ava';
 import { callAdmin, createToken, testAdminToken } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
-import type { TestStack } from '../support/stack.ts';
-import {
-  findAxeProblems,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-  type WebPage,
-} from '../support/web-page.ts';
+import { findAxeProblems, takeScreenshots, usePages, useWebPage, type WebPage } from '../support/web-page.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  consoleOptions,
-);
+const pages = usePages(test, consoleOptions);
 
 const enterToken = async ({ page }: WebPage, token: string): Promise<void> => {
   await page.getByRole('textbox', { name: 'Token' }).fill(token);
@@ -28,7 +12,7 @@ const enterToken = async ({ page }: WebPage, token: string): Promise<void> => {
 };
 
 withBrowser('an operator signs in with a token, which is kept nowhere, and out in all tabs', async (t) => {
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/admin/session'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/v1/admin/session'] });
   const { page, context } = web;
   await web.open('/admin/accounts?search=anna');
   await page.getByRole('heading', { name: 'Operator sign-in' }).waitFor();
@@ -46,7 +30,7 @@ withBrowser('an operator signs in with a token, which is kept nowhere, and out i
   t.is(cookie!.sameSite, 'Strict');
 
   const other = await context.newPage();
-  await other.goto(`${stack.url}/admin/audit`);
+  await other.goto(`${pages.stack.url}/admin/audit`);
   await other.getByRole('heading', { name: 'Audit' }).waitFor();
   await page.getByRole('button', { name: 'Signed in with the token' }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
@@ -54,13 +38,13 @@ withBrowser('an operator signs in with a token, which is kept nowhere, and out i
 });
 
 withBrowser('a session that ends with its token is begun again over the page', async (t) => {
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/admin/'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/v1/admin/'] });
   const { page } = web;
-  const token = await createToken(stack, 'short-lived', 'read');
+  const token = await createToken(pages.stack, 'short-lived', 'read');
   await web.open('/admin/accounts');
   await enterToken(web, token);
   await page.getByRole('heading', { name: 'Accounts' }).waitFor();
-  await callAdmin(stack.url, testAdminToken, 'DELETE', '/tokens/short-lived');
+  await callAdmin(pages.stack.url, testAdminToken, 'DELETE', '/tokens/short-lived');
   await page.getByRole('link', { name: 'Audit' }).click();
   await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
   await enterToken(web, testAdminToken);
@@ -70,24 +54,24 @@ withBrowser('a session that ends with its token is begun again over the page', a
 });
 
 withBrowser('what a customer names is found from every page', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   const owner = { name: 'Anna Petrova', email: 'anna@example.com' };
   const { body } = await callAdmin<{ id: string; api_key: string }>(
-    stack.url,
+    pages.stack.url,
     testAdminToken,
     'POST',
     '/accounts',
     owner,
   );
   const { id, api_key: apiKey } = body;
-  await startConsole(web, stack);
+  await startConsole(web, pages.stack);
   await web.open('/admin/audit');
   for (const named of [id, 'petrov', 'anna@example.com', apiKey]) {
     await page.keyboard.press('/');
     await page.getByRole('dialog').getByRole('searchbox').fill(named);
     await page.keyboard.press('Enter');
-    await page.waitForURL(`${stack.url}/admin/accounts/${id}`);
+    await page.waitForURL(`${pages.stack.url}/admin/accounts/${id}`);
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByRole('heading', { name: 'Audit' }).waitFor();
   }
@@ -101,17 +85,17 @@ withBrowser('what a customer names is found from every page', async (t) => {
 withBrowser(
   'a key or a code in any search field finds its account, and comes into no address and no query',
   async (t) => {
-    const web = await useWebPage(t, browser, stack);
+    const web = await useWebPage(t, pages);
     const { page } = web;
-    const { id, apiKey } = await stack.createAccount();
-    const { body } = await callAdmin<{ codes: string[] }>(stack.url, testAdminToken, 'POST', '/codes', {
+    const { id, apiKey } = await pages.stack.createAccount();
+    const { body } = await callAdmin<{ codes: string[] }>(pages.stack.url, testAdminToken, 'POST', '/codes', {
       balance: 5,
     });
     const [code] = body.codes as [string];
     const seen: string[] = [];
     page.on('request', (request) => seen.push(decodeURIComponent(request.url())));
     page.on('framenavigated', (frame) => seen.push(decodeURIComponent(frame.url())));
-    await startConsole(web, stack);
+    await startConsole(web, pages.stack);
     const fields = [
       ['/admin/accounts', ['Search accounts']],
       ['/admin/requests', ['Find by request id', 'Account']],

@@ -1,6 +1,5 @@
 import test from 'ava';
 import { withBrowser } from '../support/browser.ts';
-import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
   maxScriptBytes,
@@ -8,20 +7,15 @@ import {
   takeScreenshots,
   usePages,
   useWebPage,
-  type PageBrowser,
 } from '../support/web-page.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(test, (pages) => {
-  ({ stack, browser } = pages);
-});
+const pages = usePages(test);
 
 withBrowser('the documentation is read without scripts, by its own links', async (t) => {
-  const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en-US' });
+  const context = await pages.browser.newContext({ javaScriptEnabled: false, locale: 'en-US' });
   t.teardown(() => context.close());
   const page = await context.newPage();
-  await page.goto(`${stack.url}/docs`);
+  await page.goto(`${pages.stack.url}/docs`);
   t.is(await page.title(), 'API reference · Model Gateway');
   const first = page.locator('#first-chat');
   t.regex(await first.locator('pre.curl').innerText(), /^curl http:\/\/127.+\/v1\/chat\/completions/);
@@ -38,7 +32,7 @@ withBrowser('the documentation is read without scripts, by its own links', async
 withBrowser(
   'an anchor is kept when the application takes over, and the search is used by keyboard alone',
   async (t) => {
-    const web = await useWebPage(t, browser, stack);
+    const web = await useWebPage(t, pages);
     const { page } = web;
     const requests: string[] = [];
     page.on('request', (request) => requests.push(new URL(request.url()).pathname));
@@ -73,7 +67,7 @@ withBrowser(
 );
 
 withBrowser('code is copied, and its language is chosen for all pages and kept', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   await web.context.grantPermissions(['clipboard-read', 'clipboard-write']);
   // A guide is much shorter than the reference.
@@ -92,9 +86,9 @@ withBrowser('code is copied, and its language is chosen for all pages and kept',
 });
 
 withBrowser('a chat is sent from the reference with the session, and streams', async (t) => {
-  const web = await useWebPage(t, browser, stack, { size: 'phone' });
+  const web = await useWebPage(t, pages, { size: 'phone' });
   const { page } = web;
-  const { client } = await signIn(web, stack);
+  const { client } = await signIn(web, pages.stack);
   t.is((await client.request('POST', '/api-accounts/first', {})).status, 201);
   await web.open('/docs#createChatCompletion');
   await page.locator('#createChatCompletion [data-try]').click();
@@ -113,7 +107,7 @@ withBrowser('a chat is sent from the reference with the session, and streams', a
 });
 
 withBrowser('a visitor reads a guide in both languages, and signs in to try a request', async (t) => {
-  const web = await useWebPage(t, browser, stack, { language: 'ru' });
+  const web = await useWebPage(t, pages, { language: 'ru' });
   const { page } = web;
   await web.open('/models');
   await page.evaluate('globalThis.isSame = true');

@@ -2,36 +2,27 @@ import test from 'ava';
 import { formatRub, parseRub } from '../../shared/encoding/money.ts';
 import { withBrowser } from '../support/browser.ts';
 import { awaitCode, clickPoints, enterEmail } from '../support/sign-in-by-page.ts';
-import type { TestStack } from '../support/stack.ts';
 import { createRefillCode } from '../support/web-accounts.ts';
-import { usePages, useWebPage, type PageBrowser } from '../support/web-page.ts';
+import { usePages, useWebPage } from '../support/web-page.ts';
 import { createEmail } from '../support/web-sign-in.ts';
 
 /** Everything that a new customer does, by links and buttons alone. */
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  { mail: true, env: { SIGNUP_FREE_REQUESTS: '0' } },
-);
+const pages = usePages(test, { mail: true, env: { SIGNUP_FREE_REQUESTS: '0' } });
 
 withBrowser('a stranger signs up, pays by code, chats, and finds out what it cost', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   await web.open('/');
   await page.getByRole('link', { name: 'Sign up' }).click();
   const email = createEmail();
-  await clickPoints(page, await enterEmail(page, stack, email));
-  await page.getByLabel('Code from the email').fill(await awaitCode(stack, email));
+  await clickPoints(page, await enterEmail(page, pages.stack, email));
+  await page.getByLabel('Code from the email').fill(await awaitCode(pages.stack, email));
   await page.getByRole('button', { name: 'Sign in', exact: true }).last().click();
 
   await page.getByRole('link', { name: 'Create an account' }).click();
   await page.getByRole('button', { name: 'Create an account' }).click();
-  await page.getByLabel('Refill code').fill(await createRefillCode(stack, '50'));
+  await page.getByLabel('Refill code').fill(await createRefillCode(pages.stack, '50'));
   await page.getByRole('button', { name: 'Redeem' }).click();
   await page.getByText('Added: ₽50.00').waitFor();
 

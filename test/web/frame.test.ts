@@ -2,7 +2,6 @@ import test from 'ava';
 import type { Route } from 'playwright-core';
 import sharp from 'sharp';
 import { withBrowser } from '../support/browser.ts';
-import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
   launchPages,
@@ -11,20 +10,15 @@ import {
   takeScreenshots,
   usePages,
   useWebPage,
-  type PageBrowser,
 } from '../support/web-page.ts';
 import { webStoresOf } from '../support/web-client.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(test, (pages) => {
-  ({ stack, browser } = pages);
-});
+const pages = usePages(test);
 
 withBrowser(
   'a page without a session is light, and the menu changes language and theme for good',
   async (t) => {
-    const web = await useWebPage(t, browser, stack, { language: 'ru' });
+    const web = await useWebPage(t, pages, { language: 'ru' });
     const { page } = web;
     await web.open('/models');
     await page.waitForLoadState('networkidle');
@@ -51,7 +45,7 @@ withBrowser(
 withBrowser(
   'links change the page without loading it again, and the focus moves to its heading',
   async (t) => {
-    const web = await useWebPage(t, browser, stack, { size: 'phone' });
+    const web = await useWebPage(t, pages, { size: 'phone' });
     const { page } = web;
     await web.open('/');
     await page.evaluate('globalThis.isSame = true');
@@ -71,16 +65,16 @@ withBrowser(
 withBrowser(
   'an expired session is refreshed once by two tabs together, and survives ten reloads',
   async (t) => {
-    const web = await useWebPage(t, browser, stack);
-    const { user } = await signIn(web, stack);
+    const web = await useWebPage(t, pages);
+    const { user } = await signIn(web, pages.stack);
     await web.context.clearCookies({ name: 'mg_session' });
     const other = await web.context.newPage();
-    await Promise.all([web.open('/keys'), other.goto(`${stack.url}/requests`)]);
+    await Promise.all([web.open('/keys'), other.goto(`${pages.stack.url}/requests`)]);
     const menu = { name: `Your profile: ${user.email}` };
     await Promise.all([web.page, other].map((page) => page.getByRole('button', menu).waitFor()));
     for (let i = 0; i < 10; i += 1) await web.page.reload({ waitUntil: 'domcontentloaded' });
     await web.page.getByRole('button', menu).waitFor();
-    const { sessions } = webStoresOf(stack);
+    const { sessions } = webStoresOf(pages.stack);
     t.is((await sessions.list(user._id)).length, 1);
     await takeScreenshots(web, 'frame-signed-in');
     t.deepEqual(await findAxeProblems(web), []);
@@ -91,21 +85,21 @@ withBrowser(
     await web.page.getByRole('button', menu).click();
     await web.page.getByRole('menuitem', { name: 'Sign out' }).click();
     await web.page.getByRole('link', { name: 'Sign in' }).waitFor();
-    await other.waitForURL(`${stack.url}/sign-in?next=%2Frequests`);
+    await other.waitForURL(`${pages.stack.url}/sign-in?next=%2Frequests`);
     t.is((await sessions.list(user._id)).length, 0);
   },
 );
 
 withBrowser('an unknown path is a page, and an image link shows the image', async (t) => {
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/nothing-here', '/favicon.ico'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/nothing-here', '/favicon.ico'] });
   const { page } = web;
   await web.open('/nothing-here');
   t.is(await page.locator('h1').textContent(), 'Page not found');
   await takeScreenshots(web, 'not-found');
   t.deepEqual(await findAxeProblems(web), []);
-  const { apiKey } = await stack.createAccount();
+  const { apiKey } = await pages.stack.createAccount();
   const body = { model: 'demo-svg-image', prompt: 'a red square', size: '256x256', response_format: 'url' };
-  const response = await stack.post('/v1/images/generations', apiKey, body);
+  const response = await pages.stack.post('/v1/images/generations', apiKey, body);
   const { data } = (await response.json()) as { data: { url: string }[] };
   await page.goto(data[0]!.url);
   // Chromium centres the image. Under a policy that forbids its style, everything is black or it stands in the corner.
@@ -120,9 +114,9 @@ withBrowser('an unknown path is a page, and an image link shows the image', asyn
 });
 
 withBrowser('signing out waits for a refresh that is under way', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  const { user } = await signIn(web, stack);
+  const { user } = await signIn(web, pages.stack);
   await web.open('/settings');
   // As another tab that refreshes the session.
   await page.evaluate(`void navigator.locks.request('mg-refresh', () => new Promise((end) => {
@@ -139,12 +133,12 @@ withBrowser('signing out waits for a refresh that is under way', async (t) => {
   await page.evaluate('endRefresh()');
   await page.getByRole('link', { name: 'Sign in' }).waitFor();
   t.true(isSent);
-  t.is((await webStoresOf(stack).sessions.list(user._id)).length, 0);
+  t.is((await webStoresOf(pages.stack).sessions.list(user._id)).length, 0);
 });
 
 withBrowser('a clock that was wrong when the session was refreshed does not end it', async (t) => {
-  const web = await useWebPage(t, browser, stack);
-  const { user } = await signIn(web, stack);
+  const web = await useWebPage(t, pages);
+  const { user } = await signIn(web, pages.stack);
   await web.open('/models');
   await web.page.evaluate(`for (const name of ['mg.refreshed-at', 'mg.refreshing-at'])
     localStorage.setItem(name, String(Date.now() + 3_600_000))`);
@@ -160,9 +154,9 @@ withBrowser(
   async (t) => {
     const keeping = await launchPages(true);
     t.teardown(() => keeping.close());
-    const web = await useWebPage(t, keeping, stack);
+    const web = await useWebPage(t, { stack: pages.stack, browser: keeping });
     const { page } = web;
-    const { user } = await signIn(web, stack);
+    const { user } = await signIn(web, pages.stack);
     // Chromium keeps no page that forbids it. Other browsers do.
     const forgetHeader = async (route: Route): Promise<void> => {
       const response = await route.fetch();
@@ -184,7 +178,7 @@ withBrowser(
     await web.context.clearCookies();
     await page.evaluate("localStorage.removeItem('mg.user')");
     await page.goBack({ waitUntil: 'commit' });
-    await page.waitForURL(`${stack.url}/sign-in?next=%2Fsettings`);
+    await page.waitForURL(`${pages.stack.url}/sign-in?next=%2Fsettings`);
     t.is(await page.evaluate("sessionStorage.getItem('restored')"), 'true none');
   },
 );

@@ -1,7 +1,6 @@
 import test from 'ava';
 import { insertUsage } from '../support/account-usage.ts';
 import { withBrowser } from '../support/browser.ts';
-import type { TestStack } from '../support/stack.ts';
 import {
   findAxeProblems,
   maxScriptBytes,
@@ -10,24 +9,19 @@ import {
   takeScreenshots,
   usePages,
   useWebPage,
-  type PageBrowser,
 } from '../support/web-page.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(test, (pages) => {
-  ({ stack, browser } = pages);
-});
+const pages = usePages(test);
 
 withBrowser('a visitor sees what this is, what it costs, and a first request to this address', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   await web.open('/');
   await page.getByRole('link', { name: 'Demo echo' }).waitFor();
   await page.getByText('per million tokens').first().waitFor();
   await page.getByRole('link', { name: 'Everything works' }).waitFor();
   const code = (await page.locator('.code-block code').textContent())!;
-  t.true(code.startsWith(`curl ${stack.url}/v1/chat/completions`), code);
+  t.true(code.startsWith(`curl ${pages.stack.url}/v1/chat/completions`), code);
   t.deepEqual(await findAxeProblems(web), []);
   await takeScreenshots(web, 'home');
   await page.getByRole('link', { name: 'Sign up' }).click();
@@ -37,9 +31,9 @@ withBrowser('a visitor sees what this is, what it costs, and a first request to 
 withBrowser(
   'somebody without an account is led to the first one, and then to the first request',
   async (t) => {
-    const web = await useWebPage(t, browser, stack, { size: 'phone', language: 'ru' });
+    const web = await useWebPage(t, pages, { size: 'phone', language: 'ru' });
     const { page } = web;
-    const { client } = await signIn(web, stack);
+    const { client } = await signIn(web, pages.stack);
     await web.open('/');
     await page.getByRole('link', { name: 'Создать аккаунт' }).waitFor();
     t.is((await client.request('POST', '/api-accounts/first', {})).status, 201);
@@ -58,13 +52,13 @@ withBrowser(
 );
 
 withBrowser('an account sees its balance, what it used in 30 days and what runs', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  const { client } = await signIn(web, stack);
-  const { id, apiKey } = await stack.createAccount({ balance: '1234.5', freeRequests: 3 });
+  const { client } = await signIn(web, pages.stack);
+  const { id, apiKey } = await pages.stack.createAccount({ balance: '1234.5', freeRequests: 3 });
   await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Main' });
   await insertUsage(
-    stack,
+    pages.stack,
     id,
     Array.from({ length: 26 }, (_, daysAgo) => [
       {

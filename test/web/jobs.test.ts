@@ -1,6 +1,6 @@
 import test from 'ava';
 import { withBrowser } from '../support/browser.ts';
-import { allQueues, type TestAccount, type TestStack } from '../support/stack.ts';
+import { allQueues, type TestAccount } from '../support/stack.ts';
 import { linkAccount } from '../support/web-accounts.ts';
 import {
   findAxeProblems,
@@ -8,19 +8,14 @@ import {
   takeScreenshots,
   usePages,
   useWebPage,
-  type PageBrowser,
   type WebPage,
 } from '../support/web-page.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(test, (pages) => {
-  ({ stack, browser } = pages);
-});
+const pages = usePages(test);
 
 async function signInWithAccount(web: WebPage): Promise<TestAccount> {
-  const { client } = await signIn(web, stack);
-  const account = await stack.createAccount({ balance: '100' });
+  const { client } = await signIn(web, pages.stack);
+  const account = await pages.stack.createAccount({ balance: '100' });
   await linkAccount(client, account);
   return account;
 }
@@ -33,7 +28,7 @@ const chat = (words: string, model = 'demo-echo') => ({
 const respondAsync = { prefer: 'respond-async' };
 
 async function createJob(account: TestAccount, path: string, body: object): Promise<string> {
-  const response = await stack.post(`/v1${path}`, account.apiKey, body, respondAsync);
+  const response = await pages.stack.post(`/v1${path}`, account.apiKey, body, respondAsync);
   return ((await response.json()) as { id: string }).id;
 }
 
@@ -47,7 +42,7 @@ const upload = (web: WebPage, lines: readonly string[]): Promise<void> =>
 withBrowser(
   'a file becomes a batch once its cost is known, and its failed lines can be retried',
   async (t) => {
-    const web = await useWebPage(t, browser, stack);
+    const web = await useWebPage(t, pages);
     const { page } = web;
     await signInWithAccount(web);
     await web.open('/jobs?tab=batches');
@@ -101,7 +96,7 @@ withBrowser(
 );
 
 withBrowser('a file that cannot run says which lines are wrong, on a phone and in Russian', async (t) => {
-  const web = await useWebPage(t, browser, stack, {
+  const web = await useWebPage(t, pages, {
     size: 'phone',
     theme: 'dark',
     language: 'ru',
@@ -126,12 +121,12 @@ withBrowser('a file that cannot run says which lines are wrong, on a phone and i
 });
 
 withBrowser('a job is followed in its queue and to its result, and can be cancelled', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   const account = await signInWithAccount(web);
   await web.open('/jobs');
   await page.getByText('No jobs yet').waitFor();
-  await stack.stopWorkers();
+  await pages.stack.stopWorkers();
   const [first, second] = [
     await createJob(account, '/chat/completions', chat('a lighthouse at dusk')),
     await createJob(account, '/chat/completions', chat('an owl')),
@@ -151,7 +146,7 @@ withBrowser('a job is followed in its queue and to its result, and can be cancel
 
   await web.open(`/jobs/${first}`);
   await page.locator('.badge', { hasText: 'Queued' }).waitFor();
-  await stack.startWorker(allQueues);
+  await pages.stack.startWorker(allQueues);
   await page.locator('.badge', { hasText: 'Succeeded' }).waitFor();
   await page.locator('.work-text', { hasText: 'a lighthouse at dusk' }).waitFor();
   await takeScreenshots(web, 'job');
@@ -171,10 +166,10 @@ withBrowser('a job is followed in its queue and to its result, and can be cancel
 
 withBrowser('the address of a job is enough, and another account does not show it', async (t) => {
   // The other account has no such job.
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/jobs/'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/v1/jobs/'] });
   const { page } = web;
-  const { client } = await signIn(web, stack);
-  const accounts = await Promise.all([1, 2].map(() => stack.createAccount({ balance: '100' })));
+  const { client } = await signIn(web, pages.stack);
+  const accounts = await Promise.all([1, 2].map(() => pages.stack.createAccount({ balance: '100' })));
   const [first, second] = [accounts[0]!, accounts[1]!];
   await linkAccount(client, first, 'First');
   await linkAccount(client, second, 'Second');
@@ -189,7 +184,7 @@ withBrowser('the address of a job is enough, and another account does not show i
 });
 
 withBrowser('a file whose start was not answered is not started again with another limit', async (t) => {
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/v1/batches'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/v1/batches'] });
   const { page } = web;
   const account = await signInWithAccount(web);
   await web.open('/jobs?tab=batches');
@@ -209,7 +204,7 @@ withBrowser('a file whose start was not answered is not started again with anoth
   await page.getByText('This file had been started already', { exact: false }).waitFor();
   await page.waitForURL(/\/batches\/batch_/);
   const headers = { authorization: `Bearer ${account.apiKey}` };
-  const response = await fetch(`${stack.url}/v1/batches`, { headers });
+  const response = await fetch(`${pages.stack.url}/v1/batches`, { headers });
   const { data } = (await response.json()) as { data: { id: string }[] };
   t.deepEqual(
     data.map(({ id }) => page.url().endsWith(id)),

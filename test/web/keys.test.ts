@@ -6,31 +6,15 @@ import { findMailCode } from '../../scripts/embedded/smtp/read-mail.ts';
 import { withBrowser } from '../support/browser.ts';
 import { changeSettings } from '../support/change-settings.ts';
 import { readCode } from '../support/mailbox.ts';
-import type { TestStack } from '../support/stack.ts';
-import {
-  findAxeProblems,
-  signIn,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-} from '../support/web-page.ts';
+import { findAxeProblems, signIn, takeScreenshots, usePages, useWebPage } from '../support/web-page.ts';
 import { banAccount, createRefillCode, linkAccount } from '../support/web-accounts.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  { mail: true },
-);
+const pages = usePages(test, { mail: true });
 
 const run = promisify(execFile);
 
 const awaitCode = async (email: string): Promise<string> =>
-  readCode(await stack.mailbox!.waitForMail(email, ({ text }) => findMailCode(text) !== null));
+  readCode(await pages.stack.mailbox!.waitForMail(email, ({ text }) => findMailCode(text) !== null));
 
 /** Confirms the action of an open dialog with the code that is mailed for it. */
 async function confirm(page: Page, email: string, action: string): Promise<void> {
@@ -44,9 +28,9 @@ async function confirm(page: Page, email: string, action: string): Promise<void>
 const readKey = async (page: Page): Promise<string> => (await page.locator('.keys-key code').textContent())!;
 
 withBrowser('a new user creates an account, redeems a code, and copies code that works', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  await signIn(web, stack);
+  await signIn(web, pages.stack);
   await web.open('/keys');
   await page.getByText('Create your first account').waitFor();
   await takeScreenshots(web, 'keys-empty');
@@ -55,7 +39,7 @@ withBrowser('a new user creates an account, redeems a code, and copies code that
   const key = await readKey(page);
   t.regex(key, /^mg-[\w-]{43}$/);
 
-  await page.getByLabel('Refill code').fill(await createRefillCode(stack, '50'));
+  await page.getByLabel('Refill code').fill(await createRefillCode(pages.stack, '50'));
   await page.getByRole('button', { name: 'Redeem' }).click();
   await page.getByText('Added: ₽50.00').waitFor();
   await page.getByRole('row', { name: /₽50\.00.*Code/ }).waitFor();
@@ -76,12 +60,12 @@ withBrowser('a new user creates an account, redeems a code, and copies code that
 
 withBrowser('the key is revealed, replaced and unlinked, each with a mailed code', async (t) => {
   // Linking with a wrong key is answered with 401.
-  const web = await useWebPage(t, browser, stack, { expectedFailures: ['/link'] });
+  const web = await useWebPage(t, pages, { expectedFailures: ['/link'] });
   const { page } = web;
-  const { user, client } = await signIn(web, stack);
-  const account = await stack.createAccount({ balance: '100' });
+  const { user, client } = await signIn(web, pages.stack);
+  const account = await pages.stack.createAccount({ balance: '100' });
   await linkAccount(client, account, 'Shop');
-  const other = await stack.createAccount({ balance: '5' });
+  const other = await pages.stack.createAccount({ balance: '5' });
   await web.open('/keys');
 
   await page.getByRole('button', { name: 'Reveal' }).click();
@@ -92,7 +76,7 @@ withBrowser('the key is revealed, replaced and unlinked, each with a mailed code
   await confirm(page, user.email, 'Replace');
   const replaced = await readKey(page);
   t.not(replaced, account.apiKey);
-  t.is((await fetch(`${stack.url}/v1/users/profile`, bearer(replaced))).status, 200);
+  t.is((await fetch(`${pages.stack.url}/v1/users/profile`, bearer(replaced))).status, 200);
 
   await page.getByRole('button', { name: 'Link an account' }).click();
   const dialog = page.getByRole('dialog');
@@ -114,11 +98,11 @@ withBrowser('the key is revealed, replaced and unlinked, each with a mailed code
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 
 withBrowser('the owner sets limits within those of the operator', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  const { client } = await signIn(web, stack);
-  const account = await stack.createAccount({ balance: '100' });
-  await changeSettings(stack, account.id, {
+  const { client } = await signIn(web, pages.stack);
+  const account = await pages.stack.createAccount({ balance: '100' });
+  await changeSettings(pages.stack, account.id, {
     budget: { amountNano: 200_000_000_000n, period: 'monthly' },
     models: ['demo-echo', 'demo-svg-image'],
     addresses: ['127.0.0.0/8', '::1'],
@@ -150,14 +134,14 @@ withBrowser('the owner sets limits within those of the operator', async (t) => {
 withBrowser(
   'a long history is read page by page, and a ban is explained, in Russian at phone width',
   async (t) => {
-    const web = await useWebPage(t, browser, stack, { size: 'phone', language: 'ru' });
+    const web = await useWebPage(t, pages, { size: 'phone', language: 'ru' });
     const { page } = web;
-    const { client } = await signIn(web, stack);
-    const account = await stack.createAccount();
+    const { client } = await signIn(web, pages.stack);
+    const account = await pages.stack.createAccount();
     const { id } = await linkAccount(client, account, 'Магазин');
     for (let i = 1; i <= 11; i++)
       await client.request('POST', `/api-accounts/${id}/redeem`, {
-        code: await createRefillCode(stack, `${i}`),
+        code: await createRefillCode(pages.stack, `${i}`),
       });
     await web.open('/keys');
     const second = page.waitForResponse((response) => response.url().includes('page=2'));
@@ -167,7 +151,7 @@ withBrowser(
     t.true(page.url().endsWith('/keys?page=2'));
     await takeScreenshots(web, 'keys-ru');
     t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
-    await banAccount(stack, account.id);
+    await banAccount(pages.stack, account.id);
     await page.reload();
     await page.getByText('Аккаунт заблокирован').waitFor();
     await takeScreenshots(web, 'keys-banned');

@@ -4,32 +4,15 @@ import { redisKeys } from '../../shared/platform/redis/redis-keys.ts';
 import { RequestStatsStore } from '../../shared/ledger/request-stats-store.ts';
 import { RequestSums } from '../../shared/ledger/request-sums.ts';
 import { withBrowser } from '../support/browser.ts';
-import type { TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  findAxeProblems,
-  signIn,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-} from '../support/web-page.ts';
+import { findAxeProblems, signIn, takeScreenshots, usePages, useWebPage } from '../support/web-page.ts';
 
 /** The public pages about models: the list, the comparison, the calculator, a model, and the status. */
 
-let stack: TestStack;
-let browser: PageBrowser;
 // The keys make all models of the catalog available. No vendor is called.
 const keys = { OPENAI_API_KEY: 'key', ANTHROPIC_API_KEY: 'key', GEMINI_API_KEY: 'key' };
 
-usePages(
-  test,
-  async (pages) => {
-    ({ stack, browser } = pages);
-    await recordDay();
-  },
-  { env: keys },
-);
+const pages = usePages(test, { env: keys }, recordDay);
 
 /** Requests of each of 24 hours, the current one last. `f`: some failed, `F`: most did, `.`: there were none. */
 const recordedHours = {
@@ -40,12 +23,12 @@ const recordedHours = {
 const failedOfTen: Readonly<Record<string, number>> = { o: 0, f: 2, F: 6 };
 
 async function recordDay(): Promise<void> {
-  const store = new RequestStatsStore(stack.redis);
+  const store = new RequestStatsStore(pages.stack.redis);
   for (let hoursAgo = 23; hoursAgo >= 0; hoursAgo--) {
     await store.record(sumsOfHour(23 - hoursAgo));
-    const hour = Math.floor((await stack.redis.time())[0]! / 3_600);
+    const hour = Math.floor((await pages.stack.redis.time())[0]! / 3_600);
     if (hoursAgo > 0)
-      await stack.redis.rename(redisKeys.hourlyStats(hour), redisKeys.hourlyStats(hour - hoursAgo));
+      await pages.stack.redis.rename(redisKeys.hourlyStats(hour), redisKeys.hourlyStats(hour - hoursAgo));
   }
 }
 
@@ -75,7 +58,7 @@ const readQuery = (page: Page): Record<string, string> =>
   Object.fromEntries(new URL(page.url()).searchParams);
 
 withBrowser('models are found by words and capabilities, which the address keeps', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   await web.open('/models');
   const rows = page.locator('.models-row');
@@ -109,7 +92,7 @@ withBrowser('models are found by words and capabilities, which the address keeps
 });
 
 withBrowser('chosen models are compared side by side', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   await web.open('/models');
   await page.getByLabel('Compare Claude Sonnet 4.5').check();
@@ -130,7 +113,7 @@ withBrowser('chosen models are compared side by side', async (t) => {
 withBrowser(
   'the calculator counts a pasted text in the page, and its link shows the same numbers',
   async (t) => {
-    const web = await useWebPage(t, browser, stack);
+    const web = await useWebPage(t, pages);
     const { page } = web;
     const sent: string[] = [];
     page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
@@ -172,12 +155,15 @@ withBrowser(
 );
 
 withBrowser('a model is shown with its prices, its day and how to begin', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
   await web.open('/models/demo-echo');
   await page.getByRole('heading', { name: 'The last 24 hours' }).waitFor();
   await page.locator('.hour-bar.good').first().waitFor();
-  t.regex(await page.locator('.code-block').innerText(), new RegExp(`curl ${stack.url}/v1/chat/completions`));
+  t.regex(
+    await page.locator('.code-block').innerText(),
+    new RegExp(`curl ${pages.stack.url}/v1/chat/completions`),
+  );
   t.deepEqual(await findAxeProblems(web), []);
   await page.locator('.u-wrap').first().waitFor();
   await takeScreenshots(web, 'model');
@@ -188,15 +174,15 @@ withBrowser('a model is shown with its prices, its day and how to begin', async 
 
 async function countRequests(apiKey: string): Promise<number> {
   const headers = { authorization: `Bearer ${apiKey}` };
-  const response = await fetch(`${stack.url}/v1/users/request_logs`, { headers });
+  const response = await fetch(`${pages.stack.url}/v1/users/request_logs`, { headers });
   return ((await response.json()) as { totals: { requests: number } }).totals.requests;
 }
 
 withBrowser('somebody with an account tries a model, and sees what it cost', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  const { client } = await signIn(web, stack);
-  const { apiKey } = await stack.createAccount({ balance: '100' });
+  const { client } = await signIn(web, pages.stack);
+  const { apiKey } = await pages.stack.createAccount({ balance: '100' });
   t.is((await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Main' })).status, 201);
   await web.open('/models/demo-echo');
   await page.getByLabel('Your message').fill('Hello, echo');
@@ -227,7 +213,7 @@ withBrowser('somebody with an account tries a model, and sees what it cost', asy
 });
 
 withBrowser('the status shows health, success by hour and servers in words', async (t) => {
-  const web = await useWebPage(t, browser, stack, { language: 'ru' });
+  const web = await useWebPage(t, pages, { language: 'ru' });
   const { page } = web;
   await web.open('/status');
   await page.getByText('Всё работает').waitFor();
@@ -235,7 +221,7 @@ withBrowser('the status shows health, success by hour and servers in words', asy
   // 230 requests, of which 10 failed.
   t.regex(await row.innerText(), /95,\d\s%/);
   t.is(await row.locator('.hour-bar').count(), 24);
-  t.regex(await page.locator('.status-servers').innerText(), new RegExp(`${stack.url}/v1`));
+  t.regex(await page.locator('.status-servers').innerText(), new RegExp(`${pages.stack.url}/v1`));
   t.deepEqual(await findAxeProblems(web), []);
   await takeScreenshots(web, 'status');
   await page.getByText('Показать таблицей').click();
@@ -244,9 +230,9 @@ withBrowser('the status shows health, success by hour and servers in words', asy
 });
 
 withBrowser('signing out deletes the text of the calculator', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  const { user } = await signIn(web, stack);
+  const { user } = await signIn(web, pages.stack);
   await web.open('/models?view=calculator');
   const field = page.getByLabel('Text of a request');
   await field.fill('nobody else should read this');

@@ -6,14 +6,13 @@ import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
 import { withBrowser } from '../support/browser.ts';
 import { makeBlackPng } from '../support/make-black-png.ts';
-import type { StackOptions, TestStack } from '../support/stack.ts';
+import type { StackOptions } from '../support/stack.ts';
 import {
   findAxeProblems,
   signIn,
   takeScreenshots,
   usePages,
   useWebPage,
-  type PageBrowser,
   type WebPage,
   type WebPageOptions,
 } from '../support/web-page.ts';
@@ -25,8 +24,6 @@ interface VendorCall {
   readonly response: ServerResponse;
 }
 
-let stack: TestStack;
-let browser: PageBrowser;
 let vendor: Server;
 const calls: VendorCall[] = [];
 
@@ -148,13 +145,7 @@ async function startVendor(): Promise<StackOptions> {
   return { catalog: writeCatalog((vendor.address() as AddressInfo).port) };
 }
 
-usePages(
-  test,
-  (pages) => {
-    ({ stack, browser } = pages);
-  },
-  startVendor,
-);
+const pages = usePages(test, startVendor);
 test.after.always(() => {
   vendor?.closeAllConnections();
   vendor?.close();
@@ -162,9 +153,9 @@ test.after.always(() => {
 
 /** Opens the playground for a new user with a balance. */
 async function openPlayground(t: ExecutionContext, path: string, options?: WebPageOptions): Promise<WebPage> {
-  const web = await useWebPage(t, browser, stack, options);
-  const { client } = await signIn(web, stack);
-  const { apiKey } = await stack.createAccount({ balance: '100' });
+  const web = await useWebPage(t, pages, options);
+  const { client } = await signIn(web, pages.stack);
+  const { apiKey } = await pages.stack.createAccount({ balance: '100' });
   t.is((await client.request('POST', '/api-accounts/link', { api_key: apiKey, label: 'Main' })).status, 201);
   await web.open(path);
   return web;
@@ -283,7 +274,7 @@ withBrowser('lists within lists are shown as they are, and a new chat can be und
   // Somebody else who signs in finds nothing of it.
   t.regex(JSON.stringify(await readKept(page)), /Be deep/);
   await web.context.clearCookies();
-  const { user } = await signIn(web, stack);
+  const { user } = await signIn(web, pages.stack);
   await web.open('/settings');
   await page.getByRole('button', { name: `Your profile: ${user.email}` }).waitFor();
   t.deepEqual(await readKept(page), []);

@@ -8,7 +8,7 @@ import { insertUsage } from '../support/account-usage.ts';
 import { withBrowser } from '../support/browser.ts';
 import { findRow } from '../support/observe.ts';
 import { insertRejection, requestRow } from '../support/request-rows.ts';
-import type { TestAccount, TestStack } from '../support/stack.ts';
+import type { TestAccount } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createWebUser, webStoresOf } from '../support/web-client.ts';
 import { createEmail } from '../support/web-sign-in.ts';
@@ -18,42 +18,38 @@ import {
   takeScreenshots,
   usePages,
   useWebPage,
-  type PageBrowser,
   type WebPage,
 } from '../support/web-page.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
 const email = createEmail();
 /** Has a log. */
 let account: TestAccount;
 /** Of the request that went through the gateway. */
 let firstId: string;
 
-usePages(test, async (pages) => {
-  ({ stack, browser } = pages);
-  account = await stack.createAccount();
-  const other = await stack.createAccount();
-  const { client, user } = await createWebUser(stack, email);
-  await webStoresOf(stack).users.setTimezone(user._id, 'Asia/Kolkata');
+const pages = usePages(test, {}, async () => {
+  account = await pages.stack.createAccount();
+  const other = await pages.stack.createAccount();
+  const { client, user } = await createWebUser(pages.stack, email);
+  await webStoresOf(pages.stack).users.setTimezone(user._id, 'Asia/Kolkata');
   for (const [label, { apiKey }] of Object.entries({ Main: account, Second: other }))
     await client.request('POST', '/api-accounts/link', { api_key: apiKey, label });
   await fillLog();
 });
 
 const minuteMs = 60_000;
-const logs = () => stack.mongo.db.collection<RequestLogDocument>('request_logs');
+const logs = () => pages.stack.mongo.db.collection<RequestLogDocument>('request_logs');
 const reason = 'The model is not available at the moment. Try again later.';
 let thinkingRow: RequestLogDocument;
 
 async function fillLog(): Promise<void> {
-  const response = await stack.post('/v1/chat/completions', account.apiKey, {
+  const response = await pages.stack.post('/v1/chat/completions', account.apiKey, {
     model: 'demo-echo',
     messages: [{ role: 'user', content: 'one two three' }],
   });
   await response.arrayBuffer();
   firstId = response.headers.get('x-request-id')!;
-  const { priceVersion } = await findRow(stack, firstId);
+  const { priceVersion } = await findRow(pages.stack, firstId);
   const nowMs = Date.now();
   const row = (i: number, more: Partial<RequestLogDocument>): RequestLogDocument => {
     const at = new Date(nowMs - (60 - i) * minuteMs);
@@ -85,7 +81,7 @@ async function fillLog(): Promise<void> {
     row(39, { ...failure, details: reason, completionTokens: 0 }),
     thinkingRow,
   ]);
-  await insertUsage(stack, account.id, [
+  await insertUsage(pages.stack, account.id, [
     { model: 'demo-echo', daysAgo: 1, requests: 1_200, costNano: 12_345_678_901n },
     { model: 'text-embedding-3-small', daysAgo: 1, requests: 40, costNano: 99_000n },
     { model: 'demo-echo', daysAgo: 20, requests: 7, costNano: 1_000_000_000n },
@@ -98,10 +94,10 @@ async function fillLog(): Promise<void> {
 /** Opens a window of the user who has both accounts. */
 async function openPage(
   t: ExecutionContext,
-  options: Parameters<typeof useWebPage>[3] = {},
+  options: Parameters<typeof useWebPage>[2] = {},
 ): Promise<WebPage> {
-  const web = await useWebPage(t, browser, stack, options);
-  await signIn(web, stack, email);
+  const web = await useWebPage(t, pages, options);
+  await signIn(web, pages.stack, email);
   return web;
 }
 
@@ -241,7 +237,7 @@ withBrowser('newer requests are offered, and nothing moves until they are wanted
 });
 
 withBrowser('rejected requests are shown when they are asked for, with the reason', async (t) => {
-  const id = await insertRejection(stack, account.id);
+  const id = await insertRejection(pages.stack, account.id);
   const web = await openPage(t, { size: 'phone', language: 'ru' });
   const { page } = web;
   await web.open('/requests?outcome=rejected');

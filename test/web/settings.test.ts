@@ -1,27 +1,15 @@
 import test from 'ava';
 import { withBrowser } from '../support/browser.ts';
-import type { TestStack } from '../support/stack.ts';
-import {
-  findAxeProblems,
-  signIn,
-  takeScreenshots,
-  usePages,
-  useWebPage,
-  type PageBrowser,
-} from '../support/web-page.ts';
+import { findAxeProblems, signIn, takeScreenshots, usePages, useWebPage } from '../support/web-page.ts';
 import { createWebUser, webStoresOf } from '../support/web-client.ts';
 
-let stack: TestStack;
-let browser: PageBrowser;
-usePages(test, (pages) => {
-  ({ stack, browser } = pages);
-});
+const pages = usePages(test);
 
 withBrowser('one session is ended, then all others, and this one goes on', async (t) => {
-  const web = await useWebPage(t, browser, stack);
+  const web = await useWebPage(t, pages);
   const { page } = web;
-  const { user } = await signIn(web, stack);
-  for (let i = 0; i < 3; i++) await createWebUser(stack, user.email);
+  const { user } = await signIn(web, pages.stack);
+  for (let i = 0; i < 3; i++) await createWebUser(pages.stack, user.email);
   await web.open('/settings');
   const rows = page.getByRole('listitem').filter({ hasText: 'Firefox on Linux' });
   await rows.nth(3).waitFor();
@@ -34,13 +22,13 @@ withBrowser('one session is ended, then all others, and this one goes on', async
   const ask = page.getByRole('dialog', { name: 'End 2 other sessions?' });
   await ask.getByRole('button', { name: 'End all others' }).click();
   await page.getByText('You are signed in here only.').waitFor();
-  t.is((await webStoresOf(stack).sessions.list(user._id)).length, 1);
+  t.is((await webStoresOf(pages.stack).sessions.list(user._id)).length, 1);
 });
 
 withBrowser('time zone, language and theme are chosen, and the user signs out', async (t) => {
-  const web = await useWebPage(t, browser, stack, { size: 'phone' });
+  const web = await useWebPage(t, pages, { size: 'phone' });
   const { page } = web;
-  const { user } = await signIn(web, stack, 'ann@example.com');
+  const { user } = await signIn(web, pages.stack, 'ann@example.com');
   await web.open('/settings');
   await page.locator('#main').getByLabel('Language').selectOption('ru');
   await page.getByRole('heading', { name: 'Сеансы и устройства' }).waitFor();
@@ -69,10 +57,10 @@ withBrowser('time zone, language and theme are chosen, and the user signs out', 
   );
   await page.locator('#main').getByLabel('Language').selectOption('ru');
   await page.getByRole('heading', { name: 'Сеансы и устройства' }).waitFor();
-  const saved = await webStoresOf(stack).users.findById(user._id);
+  const saved = await webStoresOf(pages.stack).users.findById(user._id);
   t.is(saved?.timezone, 'Asia/Vladivostok');
 
   await page.getByRole('button', { name: 'Выйти' }).click();
-  await page.waitForURL(`${stack.url}/`);
-  t.is((await webStoresOf(stack).sessions.list(user._id)).length, 0);
+  await page.waitForURL(`${pages.stack.url}/`);
+  t.is((await webStoresOf(pages.stack).sessions.list(user._id)).length, 0);
 });

@@ -99,7 +99,7 @@ function useColumns({
 }
 
 /** How it ended: for a failure, the status and the code that the customer got. */
-export function RequestOutcome({ row }: { readonly row: AdminRequest }) {
+function RequestOutcome({ row }: { readonly row: AdminRequest }) {
   const common = useCommon();
   const { outcome, status, code, details } = row;
   if (outcome === null) return <>–</>;

@@ -1,3 +1,4 @@
+import { allowsScope, type AdminScope } from '../../shared/contract/admin-terms.ts';
 import type { components } from '../generated/api.d.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { fetchOrThrow } from '../lib/fetch-or-throw.ts';
@@ -5,7 +6,6 @@ import { keep, readKept } from '../lib/kept.ts';
 import { createStore, useStore } from '../lib/store.ts';
 
 export type AdminSession = components['schemas']['AdminSession'];
-export type AdminScope = AdminSession['scope'];
 
 /** `unknown`: the server is being asked. `ended`: while the console was in use, so that its page can go on afterwards. */
 export interface ConsoleSession {
@@ -26,12 +26,10 @@ const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('mg-admi
 export const useConsoleSession = (): ConsoleSession => useStore(store);
 export const readConsoleSession = (): ConsoleSession => store.get();
 
-const scopes: readonly AdminScope[] = ['read', 'billing', 'all'];
-
 /** Whether the token may do what needs this scope. What it may not is not offered. */
 export function useMay(needed: AdminScope): boolean {
   const { session } = useConsoleSession();
-  return session !== null && scopes.indexOf(session.scope) >= scopes.indexOf(needed);
+  return session !== null && allowsScope(session.scope, needed);
 }
 
 function take(session: AdminSession): void {

@@ -1,23 +1,18 @@
+import { chargeUnits, type ChargeUnit } from '../../shared/catalog/charge-units.ts';
 import type { components } from '../generated/api.d.ts';
 import { toNano } from './nano.ts';
 
-export const parts = [
+const perMillion: readonly ChargeUnit[] = [
   'prompt',
   'cached_prompt',
   'cache_write',
   'completion',
-  'image',
-  'second',
   'characters',
-  'request',
-] as const;
-export type Part = (typeof parts)[number];
-
-const perMillion: readonly Part[] = ['prompt', 'cached_prompt', 'cache_write', 'completion', 'characters'];
-export const isPerMillion = (part: Part): boolean => perMillion.includes(part);
+];
+export const isPerMillion = (part: ChargeUnit): boolean => perMillion.includes(part);
 
 export interface CostLine {
-  readonly part: Part;
+  readonly part: ChargeUnit;
   readonly quantity: number;
   /** In roubles, per million or per one. */
   readonly rate: number;
@@ -58,7 +53,7 @@ export function breakDown({
   // Millionths of a nano-rouble, times a billion because quantities may have a fraction.
   let sum = 0n;
   const lines: CostLine[] = [];
-  for (const part of parts) {
+  for (const part of chargeUnits) {
     const [rate, quantity] = [rates[part], quantities[part]];
     if (rate === undefined || quantity === undefined || quantity === 0) continue;
     const exact = toNano(rate) * toNano(quantity) * (isPerMillion(part) ? 1n : million);

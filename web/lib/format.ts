@@ -28,7 +28,7 @@ const toTheMillisecond = {
   fractionalSecondDigits: 3,
 } as const;
 
-export function createFormat(language: Language, timeZone: string) {
+function createFormat(language: Language, timeZone: string) {
   const number = (value: number, options?: Intl.NumberFormatOptions): string =>
     new Intl.NumberFormat(language, options).format(value);
   const money = (value: Roubles, options: Intl.NumberFormatOptions): string =>

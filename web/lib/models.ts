@@ -5,6 +5,8 @@ import { api, call } from './api.ts';
 type Schemas = components['schemas'];
 export type Model = Schemas['Model'];
 export type ModelType = Model['type'];
+/** In the order in which they are listed. */
+export const modelTypes = ['chat', 'vision', 'image', 'embedding'] as const satisfies readonly ModelType[];
 export type Pricing = Schemas['Pricing'];
 export type ModelStatus = Schemas['ModelStatus'];
 export type ModelHour = Schemas['ModelHour'];

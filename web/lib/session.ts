@@ -111,9 +111,6 @@ export async function signOut(leave: () => void): Promise<void> {
   endEverywhere('chosen');
 }
 
-/** Tells the other tabs that a call has ended all sessions, this one included. */
-export const noteSignedOut = (): void => endEverywhere('chosen');
-
 const readError = async (response: Response): Promise<ApiError> =>
   ApiError.ofResponse(response, await response.json().catch(() => null));
 
@@ -214,7 +211,7 @@ async function start(): Promise<void> {
 }
 
 /** Settled when the user is known, or that there is none. */
-export const started = start();
+const started = start();
 
 /** Shows nothing of a user who is no longer here. */
 function loadAnew(): void {

@@ -22,12 +22,6 @@ export function switchTheme(theme: Theme): void {
 
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 
-/** Whether the page is dark now. Charts draw with it. */
-export const isDark = (): boolean => {
-  const theme = store.get();
-  return theme === 'dark' || (theme === 'system' && systemIsDark.matches);
-};
-
 /** Calls the listener when the colours change, by choice or by the system. */
 export function onThemeChange(listener: () => void): () => void {
   const stop = store.listen(listener);

@@ -5,8 +5,7 @@ import { Field } from './field.tsx';
 const codeDigits = 6;
 
 /** Returns the digits of what was typed or pasted: `123-456`, with spaces or with characters that nobody sees. */
-export const readCode = (text: string): string =>
-  text.normalize('NFKC').replaceAll(/\D/g, '').slice(0, codeDigits);
+const readCode = (text: string): string => text.normalize('NFKC').replaceAll(/\D/g, '').slice(0, codeDigits);
 
 export const isWholeCode = (code: string): boolean => code.length === codeDigits;
 

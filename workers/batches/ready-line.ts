@@ -32,7 +32,7 @@ export interface ReservedLine extends ReadyLine {
 }
 
 /** What must be reserved for a line with this many completion tokens. */
-export const costOf = ({ estimate }: ReadyLine, units: number): bigint =>
+const costOf = ({ estimate }: ReadyLine, units: number): bigint =>
   estimate.fixedNano + estimate.nanoPerUnit * BigInt(units);
 
 /** The most that a line is charged, as for a single request: see `admission.lua`. */

@@ -32,7 +32,7 @@ export interface CallShare {
  * Chooses how many of the waiting inputs go with a call.
  * @param decision the decision made for several calls together; ignored if more inputs wait now than when it was made
  */
-export function chooseShare(
+function chooseShare(
   { routes }: CatalogModel,
   waiting: number,
   granted: GrantedCall,

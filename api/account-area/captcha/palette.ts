@@ -49,7 +49,7 @@ export const randomHue = (random: CaptchaRandom): number => Math.floor(random() 
 export const formatColour = (hue: number, saturation: number, lightness: number): string =>
   `hsl(${Math.round(hue + 720) % 360},${Math.round(saturation)}%,${Math.round(lightness)}%)`;
 
-export const pickGroundHue = (random: CaptchaRandom, { hue, hueSpread }: Palette): number =>
+const pickGroundHue = (random: CaptchaRandom, { hue, hueSpread }: Palette): number =>
   hue + between(random, -hueSpread, hueSpread);
 
 export function pickGround(random: CaptchaRandom, palette: Palette): string {

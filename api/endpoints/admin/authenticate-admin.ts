@@ -1,6 +1,7 @@
 // decision 0098
 import { hashSecret, isSameHash } from '../../../shared/accounts/credentials.ts';
-import { allowsScope, type AdminCaller } from '../../../shared/admin/admin-scope.ts';
+import type { AdminCaller } from '../../../shared/admin/admin-scope.ts';
+import { allowsScope } from '../../../shared/contract/admin-terms.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { hasUnsafeMethod, type Operation } from '../../../shared/contract/operation.ts';
 import { checkMetricsAccess } from '../../../shared/operator/check-metrics-access.ts';

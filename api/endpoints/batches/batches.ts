@@ -27,13 +27,13 @@ export async function findBatch(services: Services, context: BatchContext): Prom
 }
 
 /** Throws immediately for malformed ids, so that they are not looked up. */
-export function readBatchId({ state }: BatchContext): string {
+function readBatchId({ state }: BatchContext): string {
   const { batch_id: id } = state.path;
   if (!batchId.test(id)) throw noSuchBatch();
   return id;
 }
 
-export const noSuchBatch = (): AppError =>
+const noSuchBatch = (): AppError =>
   new AppError('not_found', {
     message:
       'This account has no such batch. Batches are kept for 31 days after they end; GET /v1/batches lists them.',

@@ -2,7 +2,7 @@ import type { ModelType, StatusMessage } from '../../../shared/contract/models.t
 import type { ModelSums } from '../../../shared/ledger/request-sums.ts';
 
 /** Minimum number of judged requests to rate a model. */
-export const minJudgedRequests = 5;
+const minJudgedRequests = 5;
 
 type Judged = Pick<ModelSums, 'succeeded' | 'failed'>;
 

@@ -1,5 +1,5 @@
 // decision 0100
-import type { ChargeUnit } from '../../../shared/catalog/cost.ts';
+import { chargeUnits } from '../../../shared/catalog/charge-units.ts';
 import { writeCsvRow } from '../../../shared/encoding/csv.ts';
 import { formatRub, toRubNumber } from '../../../shared/encoding/money.ts';
 import type { RequestLogDocument } from '../../../shared/ledger/ledger-store.ts';
@@ -32,7 +32,7 @@ const presentTotals = ({ requests, promptTokens, completionTokens, costNano }: T
   cost: toRubNumber(costNano),
 });
 
-export function presentRequestLog(priced: PricedRow): RequestLog {
+function presentRequestLog(priced: PricedRow): RequestLog {
   const { row } = priced;
   const charges = listCharges(priced);
   const { reasoningTokens, firstTokenMs } = row;
@@ -67,17 +67,6 @@ const describeOutcome = ({ success, errorCode, details }: RequestLogDocument): s
 const toSeconds = (ms: number | null | undefined): number | null =>
   ms === null || ms === undefined ? null : ms / 1_000;
 
-const units: readonly ChargeUnit[] = [
-  'prompt',
-  'cached_prompt',
-  'cache_write',
-  'completion',
-  'image',
-  'second',
-  'characters',
-  'request',
-];
-
 /** Yields a CSV file, in a piece for each page. Money is exact. */
 export async function* writeRequestLogsCsv(
   pages: AsyncIterable<readonly PricedRow[]>,
@@ -100,7 +89,7 @@ export async function* writeRequestLogsCsv(
     'free_requests',
     'estimated',
     'user_ip',
-    ...units.flatMap((unit) => [`rate_${unit}`, `quantity_${unit}`]),
+    ...chargeUnits.flatMap((unit) => [`rate_${unit}`, `quantity_${unit}`]),
   ]);
   for await (const rows of pages) {
     for (const row of rows) text += writeRow(row);
@@ -130,7 +119,7 @@ function writeRow(priced: PricedRow): string {
     String(row.free),
     String(row.counted),
     row.userIp,
-    ...units.flatMap((unit) => {
+    ...chargeUnits.flatMap((unit) => {
       const charge = charges.get(unit);
       return charge === undefined ? [null, null] : [formatRub(charge.rateNano), charge.quantity];
     }),

@@ -105,7 +105,7 @@ function malformed(cause: unknown): AppError {
   return invalidForm(msg, cause);
 }
 
-export function invalidForm(message: string, cause?: unknown): AppError {
+function invalidForm(message: string, cause?: unknown): AppError {
   const issues = [{ loc: ['body'], msg: message, type: 'form_invalid' }];
   return new AppError('validation_failed', { message, issues, cause });
 }

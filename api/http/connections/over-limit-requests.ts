@@ -9,7 +9,7 @@ export function markOverLimit(request: IncomingMessage): void {
   overLimit.add(request);
 }
 
-export const isOverLimit = (request: IncomingMessage): boolean => overLimit.has(request);
+const isOverLimit = (request: IncomingMessage): boolean => overLimit.has(request);
 
 /** @throws AppError if the request came on a connection over the limit */
 export function checkOverLimit(request: IncomingMessage): void {

@@ -1,10 +1,11 @@
 // decision 0090
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 import { liveness } from '../../../shared/platform/redis/liveness.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
 import { runInBackground } from '../../../shared/platform/runtime/run-in-background.ts';
 import { within } from '../../../shared/platform/runtime/within.ts';
-import type { Condition, ConditionName } from '../conditions/conditions.ts';
+import type { Condition } from '../conditions/conditions.ts';
 import { describeBegin, describeEnd, type Alert } from './alert.ts';
 import { listConcerns, type Concern } from './concerns.ts';
 import type { AlertClaim, AlertStore } from './alert-store.ts';

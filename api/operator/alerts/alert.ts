@@ -1,4 +1,4 @@
-import type { ConditionName } from '../conditions/conditions.ts';
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 import type { Concern } from './concerns.ts';
 
 /** The body of an alert's webhook. Clients outside rely on it. */

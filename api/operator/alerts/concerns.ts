@@ -1,4 +1,5 @@
-import type { Condition, ConditionName, Fields } from '../conditions/conditions.ts';
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
+import type { Condition, Fields } from '../conditions/conditions.ts';
 import type { SentAlerts } from './sent-alerts.ts';
 
 /** What an alert is about: a condition, or one of its problems. */

@@ -1,4 +1,4 @@
-import { conditionNames } from '../conditions/conditions.ts';
+import { conditionNames } from '../../../shared/contract/condition-names.ts';
 
 /** What operators were last told about a condition. Times are Unix times in milliseconds. */
 export interface SentRecord {

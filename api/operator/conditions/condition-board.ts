@@ -1,13 +1,7 @@
+import { conditionNames, type ConditionName } from '../../../shared/contract/condition-names.ts';
 import type { ProcessMetrics } from '../../../shared/platform/metrics/process-metrics.ts';
 import type { Logger } from '../../../shared/platform/runtime/logger.ts';
-import {
-  conditionLines,
-  conditionNames,
-  type Condition,
-  type ConditionName,
-  type ConditionProblem,
-  type Fields,
-} from './conditions.ts';
+import { conditionLines, type Condition, type ConditionProblem, type Fields } from './conditions.ts';
 
 /** What is noted about a problem when it begins. */
 export interface ProblemDetails extends ConditionProblem {

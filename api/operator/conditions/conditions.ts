@@ -1,16 +1,4 @@
-/** What operators are told about, in the order of how much of the service it stops. */
-export const conditionNames = [
-  'redis_unreachable',
-  'redis_memory',
-  'redis_evicts',
-  'no_workers',
-  'worker_faults',
-  'ledger_behind',
-  'mongodb_unreachable',
-  'storage_unreachable',
-  'upstream_key_refused',
-] as const;
-export type ConditionName = (typeof conditionNames)[number];
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 
 /** Facts about a problem, for the log. */
 export type Fields = Readonly<Record<string, string | number>>;

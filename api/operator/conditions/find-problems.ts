@@ -1,6 +1,7 @@
+import type { ConditionName } from '../../../shared/contract/condition-names.ts';
 import { isLedgerBehind } from '../../../shared/operator/ledger-lag.ts';
 import type { QueueName } from '../../../shared/work/queue/job-kinds.ts';
-import type { ConditionName, Fields } from './conditions.ts';
+import type { Fields } from './conditions.ts';
 import type { MemoryReading, SystemReading } from './system-reading.ts';
 
 /** Conditions that follow from a reading. `no_workers` is measured by itself, with the callers it concerns. */

@@ -2,7 +2,7 @@ import { html, type Html } from '../../../shared/platform/runtime/html.ts';
 import type { DocsTexts } from './docs-texts.ts';
 
 /** In this order. The first is shown unless somebody chooses another. */
-export const codeLanguages = ['curl', 'node', 'python'] as const;
+const codeLanguages = ['curl', 'node', 'python'] as const;
 export type CodeLanguage = (typeof codeLanguages)[number];
 
 export const codeLanguageNames: Readonly<Record<CodeLanguage, string>> = {

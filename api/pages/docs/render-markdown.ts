@@ -19,7 +19,7 @@ export interface Rendered {
 }
 
 /** The address of the gateway in guides. */
-export const placeholderOrigin = 'https://gateway.example';
+const placeholderOrigin = 'https://gateway.example';
 
 /** Languages of code that the page lets one choose between, by the names that Markdown gives them. */
 const sampleLanguages: Readonly<Record<string, CodeLanguage>> = { sh: 'curl', js: 'node', python: 'python' };
@@ -39,7 +39,7 @@ export function renderMarkdown(source: string, origin: string, texts: DocsTexts)
 }
 
 /** A heading's anchor, as GitHub makes it. */
-export const toAnchor = (heading: string): string =>
+const toAnchor = (heading: string): string =>
   heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
@@ -176,7 +176,7 @@ function renderInline(tokens: readonly Token[]): Html[] {
 }
 
 /** `jobs.md#events` leads to the page of that guide. */
-export function rewriteLink(href: string): string {
+function rewriteLink(href: string): string {
   const guide = /^([\w-]+)\.md(#.*)?$/.exec(href);
   if (guide !== null) return `/docs/${guide[1]}${guide[2] ?? ''}`;
   return /^(?:https:\/\/|mailto:|#|\/(?!\/))/.test(href) ? href : '#';

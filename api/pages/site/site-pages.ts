@@ -54,8 +54,6 @@ export const sitePages = [
   page('admin-audit', ['/admin/audit'], 'operator', { en: 'Audit', ru: 'Журнал изменений' }),
 ] as const satisfies readonly SitePage[];
 
-export type PageName = (typeof sitePages)[number]['name'];
-
 /** What is shown at an unknown path. */
 export const missingPage = page('not-found', [], 'all', {
   en: 'Page not found',

@@ -142,7 +142,7 @@ export function readPartNumber(text: string): number {
   return partNumber;
 }
 
-export function renderUploadChecksum(checksum: UploadChecksum | undefined): string {
+function renderUploadChecksum(checksum: UploadChecksum | undefined): string {
   if (checksum === undefined) return '';
   return (
     renderText('ChecksumAlgorithm', checksum.algorithm.toUpperCase()) +

@@ -288,6 +288,6 @@ export class UploadStore {
   }
 }
 
-export function createNoSuchUpload(id: string): S3Error {
+function createNoSuchUpload(id: string): S3Error {
   return new S3Error('NoSuchUpload', { details: { UploadId: id } });
 }

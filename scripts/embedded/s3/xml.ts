@@ -1,6 +1,6 @@
 import { S3Error } from './errors.ts';
 
-export const s3Namespace = 'http://s3.amazonaws.com/doc/2006-03-01/';
+const s3Namespace = 'http://s3.amazonaws.com/doc/2006-03-01/';
 
 export interface XmlElement {
   name: string;

@@ -89,8 +89,3 @@ export function withOwnPrompt(usage: JsonRecord, prompt: number): JsonRecord {
   const completion = Number(usage['completion_tokens'] ?? 0);
   return { ...usage, prompt_tokens: prompt, total_tokens: prompt + completion };
 }
-
-/** Returns the chunk without fields that are null. */
-export function withoutNulls(record: JsonRecord): JsonRecord {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
-}

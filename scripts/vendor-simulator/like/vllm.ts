@@ -23,9 +23,9 @@ import {
  * `matryoshka`.
  */
 
-export const vllmContext = 8_192;
+const vllmContext = 8_192;
 /** The length of an encoder such as BGE. */
-export const vllmEmbeddingLength = 512;
+const vllmEmbeddingLength = 512;
 /** The tokenizer's longest token. A text with more characters than all tokens may have is not tokenized at all. */
 const charactersPerToken = 128;
 

@@ -187,7 +187,7 @@ export interface Config {
 }
 
 /** The variables that `npm start` writes to `DATA_DIR/endpoints.json` for other processes on this machine. */
-export const endpointVariables = [
+const endpointVariables = [
   'REDIS_URL',
   'MONGODB_URL',
   'S3_ENDPOINT',

@@ -35,7 +35,7 @@ const silenceMs: Readonly<Record<RedisPurpose, number>> = {
   bullmq: 5_000,
 };
 
-export function redisOptions(purpose: RedisPurpose) {
+function redisOptions(purpose: RedisPurpose) {
   const isForCommands = purpose === 'commands' || purpose === 'payloads';
   return {
     connectTimeout: 3_000,

@@ -8,7 +8,7 @@ import { modelDisabled, modelNotFound } from '../../contract/model-errors.ts';
 import type { FileVerdict, LineGroup } from './file-verdict.ts';
 
 /** What a chat without a limit of its output is assumed to generate, per choice. */
-export const assumedOutputTokens = 1_024;
+const assumedOutputTokens = 1_024;
 
 /** The prices that apply. */
 export interface EstimateCatalog {

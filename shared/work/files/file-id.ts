@@ -5,9 +5,6 @@ const randomChars = 24;
 
 const pattern = /^file-[0-9a-f]{18}[A-Za-z0-9]{24}$/;
 
-/** The id of a file, as JSON Schema's `pattern`. */
-export const fileIdPattern = pattern.source;
-
 /** What the id of a file says about it. */
 export interface FileTimes {
   readonly createdAtMs: number;

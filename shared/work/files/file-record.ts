@@ -1,7 +1,7 @@
 import { parseFileId } from './file-id.ts';
 import type { FileVerdict } from './file-verdict.ts';
 
-export const filePurposes = ['batch', 'batch_output'] as const;
+const filePurposes = ['batch', 'batch_output'] as const;
 
 export type FilePurpose = (typeof filePurposes)[number];
 

@@ -9,7 +9,7 @@ import type { Lane } from './fair-share.ts';
 /**
  * Maximum number of interactive chats waiting in each of the two queues, not counting those that workers have taken.
  */
-export const readyQueueBound = 10_000;
+const readyQueueBound = 10_000;
 
 /** The keys of the queues. */
 export const readyLists: Readonly<Record<Lane, string>> = {

@@ -76,7 +76,7 @@ export interface RegisteredWork {
 /** Under this name, api processes are registered like the workers of a queue. */
 const apiQueue = 'api';
 
-export const processRoles = ['api', 'worker'] as const;
+const processRoles = ['api', 'worker'] as const;
 export type ProcessRole = (typeof processRoles)[number];
 
 /** A process that runs, as operators see it. */

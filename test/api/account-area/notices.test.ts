@@ -2,6 +2,7 @@ import test from 'ava';
 import { findMailCode } from '../../../scripts/embedded/smtp/read-mail.ts';
 import type { ApiAccount, CreatedApiAccount } from '../../../api/contract/web-accounts.ts';
 import type { EmailCodeRequested } from '../../../api/contract/web-auth.ts';
+import type { AuditAction } from '../../../shared/account-area/audit-actions.ts';
 import { AppError } from '../../../shared/contract/errors.ts';
 import { MailQueue } from '../../../shared/account-area/mail-queue.ts';
 import {
@@ -10,7 +11,7 @@ import {
   type NoticeDeps,
 } from '../../../shared/account-area/queue-notice.ts';
 import { recordAction } from '../../../shared/account-area/record-action.ts';
-import type { AuditAction, AuditEvent, WebUser } from '../../../shared/account-area/web-models.ts';
+import type { AuditEvent, WebUser } from '../../../shared/account-area/web-models.ts';
 import { createNotice } from '../../support/mails.ts';
 import { readCode } from '../../support/mailbox.ts';
 import type { TestStack } from '../../support/stack.ts';

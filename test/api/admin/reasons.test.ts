@@ -3,7 +3,7 @@ import { operations } from '../../../api/contract/operations.ts';
 import { changesAsOperator, type Operation } from '../../../shared/contract/operation.ts';
 import { maxReasonInQuery } from '../../../shared/contract/admin-terms.ts';
 import { createApiKey, createRefillCode } from '../../../shared/accounts/credentials.ts';
-import type { DescribedEvent } from '../../../shared/admin/audit-log.ts';
+import type { describeEvent } from '../../../shared/admin/audit-log.ts';
 import { readAdmin, runAdmin } from '../../support/admin.ts';
 import { callAdmin, codeOf, testAdminToken, type ListedPage } from '../../support/admin-api.ts';
 import { startStack, type TestStack } from '../../support/stack.ts';
@@ -16,6 +16,8 @@ upstreams:
 models:
   - { id: single, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: first, model: a }] }
 `;
+
+type DescribedEvent = ReturnType<typeof describeEvent>;
 
 let stack: TestStack;
 test.before(async () => {

@@ -72,7 +72,6 @@ const messages = {
   unlinkedNow: 'The account “{name}” is unlinked',
   changedBy: 'by {token}, {ago}',
   changes: 'changes by operators',
-  readOnly: 'This token may not do this.',
   newerRow: 'Newer',
   olderRow: 'Older',
   requestTime: 'Time',

@@ -81,7 +81,6 @@ const messages: TranslationOf<typeof en> = {
   unlinkedNow: 'Аккаунт «{name}» отвязан',
   changedBy: '{token}, {ago}',
   changes: 'изменения операторов',
-  readOnly: 'Этот токен не даёт права на это.',
   newerRow: 'Новее',
   olderRow: 'Старее',
   requestTime: 'Время',

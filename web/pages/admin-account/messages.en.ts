@@ -196,7 +196,6 @@ const messages = {
     other: 'The key was used for {count} requests in the last hour.',
   },
   runningFinish: { one: 'One request in progress finishes.', other: '{count} requests in progress finish.' },
-  failures: { one: '{count} failed', other: '{count} failed' },
   requestTotal: { one: '{total} request', other: '{total} requests' },
   requestTotalAtLeast: { one: 'more than {total} request', other: 'more than {total} requests' },
   freeAdded: { one: 'One free request added', other: '{count} free requests added' },

@@ -234,12 +234,6 @@ const messages: TranslationOf<typeof en> = {
     many: '{count} выполняемых запросов завершатся.',
     other: '{count} выполняемых запроса завершатся.',
   },
-  failures: {
-    one: '{count} с ошибкой',
-    few: '{count} с ошибкой',
-    many: '{count} с ошибкой',
-    other: '{count} с ошибкой',
-  },
   requestTotal: {
     one: '{total} запрос',
     few: '{total} запроса',

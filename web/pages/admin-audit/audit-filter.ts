@@ -1,22 +1,7 @@
-import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
+import { hrefWith, useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
 import { boundsAt, noPeriod, readPeriod, type AddressPeriod } from '../../lib/address-period.ts';
 
 export const periods = ['all', 'hour', 'today', 'week'] as const;
-
-/** What operators change, as the audit log names it. */
-export const resourceTypes = [
-  'account',
-  'code',
-  'model',
-  'upstream',
-  'queue',
-  'job',
-  'batch',
-  'user',
-  'token',
-  'ledger',
-] as const;
-export type ResourceType = (typeof resourceTypes)[number];
 
 /** What is looked for, as it is in the address. Empty texts select everything. */
 export interface AuditFilter {
@@ -45,11 +30,7 @@ export function useAuditFilter() {
     setFilter: (changes: FilterChanges): void => change(changes),
     clear: (): void => change(noFilter),
     open: (id: string | null): void => change({ id }),
-    hrefOf: (id: string): string => {
-      const next = new URLSearchParams(params);
-      next.set('id', id);
-      return `/admin/audit?${next}`;
-    },
+    hrefOf: (id: string): string => hrefWith('/admin/audit', { id }, params),
   };
 }
 

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
+import { adminScopes, type AdminScope } from '../../../shared/contract/admin-terms.ts';
 import { adminApi, call, consoleQueries } from '../../admin/api.ts';
-import type { AdminScope } from '../../admin/session.ts';
 import { useConsole } from '../../admin/texts.ts';
 import { findFieldError } from '../../lib/api-error.ts';
 import { useCommon, useLanguage, useMessages } from '../../lib/language.tsx';
@@ -11,8 +11,6 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { ErrorText } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
-
-const scopes: readonly AdminScope[] = ['read', 'billing', 'all'];
 
 /** Creates a token, which is shown only once. */
 export function CreateToken({ onClose }: { readonly onClose: () => void }) {
@@ -66,7 +64,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
         <Select
           label={t('scope')}
           value={scope}
-          choices={scopes.map((value) => ({ value, label: console(`scope_${value}`) }))}
+          choices={adminScopes.map((value) => ({ value, label: console(`scope_${value}`) }))}
           onChoose={setScope}
         />
         <p class="soft small">{console('recorded')}</p>

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
+import { resourceTypes } from '../../../shared/admin/admin-action.ts';
 import { adminApi, call } from '../../admin/api.ts';
 import { SearchField } from '../../admin/search-field.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FilterSelect } from '../../ui/filter-select.tsx';
 import { OwnPeriod, PeriodSelect } from '../../ui/period-filter.tsx';
-import { joinResource, periods, resourceTypes, splitResource, useAuditFilter } from './audit-filter.ts';
+import { joinResource, periods, splitResource, useAuditFilter } from './audit-filter.ts';
 import type en from './messages.en.ts';
 
 /** Enough for a choice; a link may name any other. */

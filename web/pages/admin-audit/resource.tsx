@@ -1,7 +1,8 @@
+import { resourceTypes, type ResourceType } from '../../../shared/admin/admin-action.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { AccountLink, BatchLink, JobLink, ModelLink, shortId } from '../../admin/links.tsx';
 import { useMessages } from '../../lib/language.tsx';
-import { resourceTypes, splitResource, type ResourceType } from './audit-filter.ts';
+import { splitResource } from './audit-filter.ts';
 import type { AuditEvent } from './outcome.tsx';
 import type en from './messages.en.ts';
 

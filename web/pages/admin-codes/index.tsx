@@ -1,5 +1,6 @@
 import './admin-codes.css';
 import { useState } from 'preact/hooks';
+import { refillCodeStates, type RefillCodeStatus } from '../../../shared/contract/admin-terms.ts';
 import { adminApi, call } from '../../admin/api.ts';
 import { CursorListView, useCursorList, type CursorList } from '../../admin/cursor-list.tsx';
 import { RefreshButton } from '../../admin/refresh-button.tsx';
@@ -14,10 +15,8 @@ import { CodeTable, type Code } from './code-table.tsx';
 import { CreateDialog } from './create-dialog.tsx';
 import type en from './messages.en.ts';
 
-const states = ['unused', 'redeemed', 'expired', 'revoked'] as const;
-type State = (typeof states)[number];
-
-const readState = (text: string | null): State | null => states.find((state) => state === text) ?? null;
+const readState = (text: string | null): RefillCodeStatus | null =>
+  refillCodeStates.find((state) => state === text) ?? null;
 
 export default function AdminCodesPage() {
   const t = useMessages<typeof en>();
@@ -48,7 +47,7 @@ export default function AdminCodesPage() {
         label={t('byState')}
         value={state ?? 'all'}
         onChange={(value) => change({ status: value === 'all' ? null : value })}
-        list={(['all', ...states] as const).map((value) => ({
+        list={(['all', ...refillCodeStates] as const).map((value) => ({
           value,
           label: t(`list_${value}`),
           content: <CodeList list={list} state={state} batch={batch} />,
@@ -64,7 +63,7 @@ export default function AdminCodesPage() {
   );
 }
 
-function useCodes(state: State | null, batch: string | null) {
+function useCodes(state: RefillCodeStatus | null, batch: string | null) {
   return useCursorList(['codes', state, batch], (after, signal) =>
     call(
       adminApi.GET('/v1/admin/codes', {
@@ -88,7 +87,7 @@ function CodeList({
   batch,
 }: {
   readonly list: CursorList<Code>;
-  readonly state: State | null;
+  readonly state: RefillCodeStatus | null;
   readonly batch: string | null;
 }) {
   const t = useMessages<typeof en>();

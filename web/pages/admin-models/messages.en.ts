@@ -65,7 +65,6 @@ const messages = {
   drained: 'Taken out',
   breaker_open: 'Breaker open',
   'breaker_half-open': 'Breaker half-open',
-  breaker_closed: 'Breaker closed',
   opensAgain: 'tries again in {time}',
   keyCount: { one: '{count} key', other: '{count} keys' },
   noKey: 'no key',

@@ -81,7 +81,6 @@ const messages: TranslationOf<typeof en> = {
   drained: 'Выведен',
   breaker_open: 'Предохранитель разомкнут',
   'breaker_half-open': 'Предохранитель пробует вызовы',
-  breaker_closed: 'Предохранитель замкнут',
   opensAgain: 'новая попытка через {time}',
   keyCount: { one: '{count} ключ', few: '{count} ключа', many: '{count} ключей', other: '{count} ключа' },
   noKey: 'без ключа',

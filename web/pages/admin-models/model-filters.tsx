@@ -1,18 +1,18 @@
 import { SearchField } from '../../admin/search-field.tsx';
 import type { FilterChanges } from '../../lib/address-filters.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
+import { modelTypes } from '../../lib/models.ts';
 import { Select } from '../../ui/field.tsx';
 import type en from './messages.en.ts';
 import { modelStates, type ModelFilter, type ModelView } from './routes.ts';
 
 export const noFilters: FilterChanges = { q: null, type: null, state: null, upstream: null };
 
-const types = ['chat', 'vision', 'image', 'embedding'] as const;
 const states = ['troubled', ...modelStates] as const;
 
 export const readFilters = (filters: URLSearchParams): ModelFilter => ({
   text: filters.get('q') ?? '',
-  type: types.find((type) => type === filters.get('type')) ?? null,
+  type: modelTypes.find((type) => type === filters.get('type')) ?? null,
   state: states.find((state) => state === filters.get('state')) ?? null,
   upstream: filters.get('upstream'),
 });
@@ -47,7 +47,7 @@ export function ModelFilters({
         value={type ?? ''}
         choices={[
           { value: '', label: t('anyType') },
-          ...types.map((value) => ({ value, label: common(`modelType_${value}`) })),
+          ...modelTypes.map((value) => ({ value, label: common(`modelType_${value}`) })),
         ]}
         onChoose={set('type')}
       />

@@ -1,12 +1,11 @@
 import { Link, useSearchParams } from 'wouter-preact';
+import { hrefWith } from '../../lib/address-filters.ts';
 
 /** Opens a model over what the page shows. */
 export function OpenModel({ id }: { readonly id: string }) {
-  const [search] = useSearchParams();
-  const next = new URLSearchParams(search);
-  next.set('model', id);
+  const [filters] = useSearchParams();
   return (
-    <Link href={`/admin/models?${next}`} className="id-link">
+    <Link href={hrefWith('/admin/models', { model: id }, filters)} className="id-link">
       {id}
     </Link>
   );

@@ -46,7 +46,7 @@ export const worstBreaker = (rows: readonly { readonly breaker: Breaker }[]): Br
   breakers[Math.max(0, ...rows.map(({ breaker }) => breakers.indexOf(breaker)))]!;
 
 /** Puts the rows of keys together, in their order. */
-export function groupRoutes(rows: readonly AdminRoute[]): RouteView[] {
+function groupRoutes(rows: readonly AdminRoute[]): RouteView[] {
   const groups = groupBy(rows, ({ model, upstream }) => JSON.stringify([model, upstream]));
   return [...groups.values()].map(viewOf);
 }
@@ -126,7 +126,7 @@ export interface ModelFilter {
   readonly upstream: string | null;
 }
 
-export const isTroubled = ({ state, routes }: ModelView): boolean =>
+const isTroubled = ({ state, routes }: ModelView): boolean =>
   state !== 'active' ||
   routes.some(({ breaker, isDrained, reasons }) => breaker !== 'closed' || isDrained || reasons.length > 0);
 

@@ -1,3 +1,5 @@
+import { hrefWith } from '../../lib/address-filters.ts';
+
 /** Where causes are shown. */
 export const modelHref = (id: string): string => `/admin/models?model=${encodeURIComponent(id)}`;
 export const upstreamHref = (name: string): string =>
@@ -7,7 +9,5 @@ export const workHref = '/admin/work';
 export const rejectedHref = '/admin/requests?outcome=rejected';
 
 /** The failed requests since a time. @param model null for all models */
-export function failuresHref(since: string, model: string | null = null): string {
-  const query = new URLSearchParams({ outcome: 'error', ...(model === null ? {} : { model }), since });
-  return `/admin/requests?${query}`;
-}
+export const failuresHref = (since: string, model: string | null = null): string =>
+  hrefWith('/admin/requests', { outcome: 'error', model, since });

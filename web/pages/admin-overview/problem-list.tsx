@@ -1,4 +1,5 @@
 import { nameDrained } from '../../../shared/catalog/drained-routes.ts';
+import { conditionNames } from '../../../shared/contract/condition-names.ts';
 import { LastChange } from '../../admin/last-change.tsx';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
@@ -141,19 +142,7 @@ function ProblemText({ problem }: { readonly problem: Problem }) {
   }
 }
 
-const known = [
-  'redis_unreachable',
-  'redis_memory',
-  'redis_evicts',
-  'no_workers',
-  'worker_faults',
-  'ledger_behind',
-  'mongodb_unreachable',
-  'storage_unreachable',
-  'upstream_key_refused',
-] as const;
-
-const findName = (condition: Condition) => known.find((name) => name === condition.name);
+const findName = (condition: Condition) => conditionNames.find((name) => name === condition.name);
 
 function ConditionText({ condition }: { readonly condition: Condition }) {
   const t = useMessages<typeof en>();

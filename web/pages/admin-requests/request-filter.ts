@@ -1,6 +1,6 @@
 import { requestOutcomes, type RequestOutcomeName } from '../../../shared/contract/request-terms.ts';
 import type { RequestQuery } from '../../admin/read-requests.ts';
-import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
+import { hrefWith, useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
 import { boundsAt, noPeriod, readPeriod, type AddressPeriod } from '../../lib/address-period.ts';
 
 export const periods = ['all', 'hour', 'today', 'day', 'week'] as const;
@@ -19,6 +19,8 @@ export interface RequestFilter {
 export type Selection = Omit<RequestQuery, 'limit' | 'after'>;
 
 export const noFilter = { account: null, model: null, upstream: null, outcome: null, ...noPeriod };
+
+const path = '/admin/requests';
 
 /** The filters in the address, and functions that change them. */
 export function useRequestFilter() {
@@ -40,17 +42,10 @@ export function useRequestFilter() {
     clear: (): void => change(noFilter),
     open: (id: string | null): void => change({ id }),
     /** The address of a request's details, over this list. */
-    hrefOf: (id: string): string => hrefWith(params, { id }),
+    hrefOf: (id: string): string => hrefWith(path, { id }, params),
     /** The address of another list, without details. */
-    hrefOfList: (filters: Readonly<Record<string, string>>): string =>
-      hrefWith(new URLSearchParams(), filters),
+    hrefOfList: (filters: FilterChanges): string => hrefWith(path, filters),
   };
-}
-
-function hrefWith(params: URLSearchParams, changes: Readonly<Record<string, string>>): string {
-  const next = new URLSearchParams(params);
-  for (const [name, value] of Object.entries(changes)) next.set(name, value);
-  return `/admin/requests?${next}`;
 }
 
 /** What the filters select at a time: periods that end now begin later each time. */

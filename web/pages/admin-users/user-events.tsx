@@ -1,3 +1,4 @@
+import { auditActions } from '../../../shared/account-area/audit-actions.ts';
 import type { Schema } from '../../admin/api.ts';
 import { AccountLink } from '../../admin/links.tsx';
 import { useMessages } from '../../lib/language.tsx';
@@ -8,26 +9,6 @@ import { Table } from '../../ui/table.tsx';
 import type en from './messages.en.ts';
 
 type Event = Schema<'AdminUserEvent'>;
-
-const known = [
-  'signed-up',
-  'signed-in',
-  'sign-in-refused',
-  'signed-out',
-  'sessions-revoked',
-  'refresh-replayed',
-  'timezone-changed',
-  'account-created',
-  'account-linked',
-  'label-changed',
-  'settings-changed',
-  'account-unlinked',
-  'key-revealed',
-  'key-regenerated',
-  'code-redeemed',
-  'user-banned',
-  'user-unbanned',
-] as const;
 
 /** What the user did lately, and what was done to the user. */
 export function UserEvents({
@@ -79,7 +60,7 @@ export function UserEvents({
 
 function EventName({ event: { action, outcome } }: { readonly event: Event }) {
   const t = useMessages<typeof en>();
-  const name = known.find((one) => one === action);
+  const name = auditActions.find((one) => one === action);
   return (
     <>
       {name === undefined ? action : t(`event_${name}`)}{' '}

@@ -33,15 +33,13 @@ export function QueueList() {
   );
 }
 
-function QueueCard({
-  name,
-  queue,
-  demand,
-}: {
+interface QueueProps {
   readonly name: QueueName;
   readonly queue: AdminQueue;
   readonly demand: QueueDemand | undefined;
-}) {
+}
+
+function QueueCard({ name, queue, demand }: QueueProps) {
   const t = useMessages<typeof en>();
   const mayDrain = useMay('all');
   return (
@@ -69,15 +67,7 @@ function QueueCard({
   );
 }
 
-function QueueFacts({
-  name: queueName,
-  queue,
-  demand,
-}: {
-  readonly name: QueueName;
-  readonly queue: AdminQueue;
-  readonly demand: QueueDemand | undefined;
-}) {
+function QueueFacts({ name: queueName, queue, demand }: QueueProps) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { waiting, waiting_for_slot: forSlot, oldest_waiting_seconds: oldest } = queue;

@@ -27,7 +27,6 @@ const messages = {
   truncated: 'Only the first 200 KB are shown.',
   stopped: 'Stopped.',
   broken: 'The connection broke off.',
-  emptyBody: '(no body)',
 } as const satisfies Catalog;
 
 export default messages;

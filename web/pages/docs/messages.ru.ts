@@ -33,7 +33,6 @@ const messages: TranslationOf<typeof en> = {
   truncated: 'Показаны только первые 200 КБ.',
   stopped: 'Остановлено.',
   broken: 'Соединение оборвалось.',
-  emptyBody: '(без тела)',
 };
 
 export default messages;

@@ -7,7 +7,7 @@ import { CodeBlock } from '../../ui/copy.tsx';
 import type en from './messages.en.ts';
 
 /** A model for a first request: one that chats, if there is one. */
-export function useExampleModel() {
+function useExampleModel() {
   const models = useModels().data ?? [];
   return models.find(({ type, active }) => type === 'chat' && active) ?? models[0] ?? null;
 }

@@ -1,10 +1,5 @@
-import {
-  computeCost,
-  findCharges,
-  noUsage,
-  type ChargeUnit,
-  type Usage,
-} from '../../../shared/catalog/cost.ts';
+import type { ChargeUnit } from '../../../shared/catalog/charge-units.ts';
+import { computeCost, findCharges, noUsage, type Usage } from '../../../shared/catalog/cost.ts';
 import { formatRub, nanoPerRub } from '../../../shared/encoding/money.ts';
 import type { Model } from '../../lib/models.ts';
 

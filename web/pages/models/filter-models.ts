@@ -2,6 +2,7 @@ import {
   capabilities,
   listCapabilities,
   modelName,
+  modelTypes,
   type Capability,
   type DaySummary,
   type Model,
@@ -9,7 +10,6 @@ import {
 } from '../../lib/models.ts';
 import { readTokenPrices } from '../../lib/prices.ts';
 
-export const modelTypes = ['chat', 'vision', 'image', 'embedding'] as const satisfies readonly ModelType[];
 export const orders = ['operator', 'input', 'output', 'context', 'speed'] as const;
 export type Order = (typeof orders)[number];
 

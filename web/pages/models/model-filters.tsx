@@ -1,8 +1,8 @@
 import type { FilterChanges } from '../../lib/address-filters.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
-import { capabilities, listCapabilities, type Model } from '../../lib/models.ts';
+import { capabilities, listCapabilities, modelTypes, type Model } from '../../lib/models.ts';
 import { Field, Select } from '../../ui/field.tsx';
-import { modelTypes, orders, readFilters } from './filter-models.ts';
+import { orders, readFilters } from './filter-models.ts';
 import type en from './messages.en.ts';
 
 export const noFilters: FilterChanges = { q: null, type: null, can: null };

@@ -1,5 +1,5 @@
 import { requestOutcomes, type RequestOutcomeName } from '../../../shared/contract/request-terms.ts';
-import { useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
+import { hrefWith, useAddressFilters, type FilterChanges } from '../../lib/address-filters.ts';
 import {
   hoursBefore,
   noPeriod,
@@ -54,11 +54,7 @@ export function useRequestFilter() {
     setPage: (next: number): void => change({ page: next === 1 ? null : String(next) }),
     closeRequest: (): void => change({ request: null }),
     /** The address of a request's details, on this page of the log. */
-    hrefOf: (id: string): string => {
-      const next = new URLSearchParams(params);
-      next.set('request', id);
-      return `/requests?${next}`;
-    },
+    hrefOf: (id: string): string => hrefWith('/requests', { request: id }, params),
   };
 }
 

@@ -1,5 +1,5 @@
 /** The encoder reads only this many tokens per input, according to its own tokenizer. */
-export const MAX_ENCODER_TOKENS = 128;
+const MAX_ENCODER_TOKENS = 128;
 
 /**
  * No vocabulary entry is longer than 16 characters, so 128 tokens cover at most 2048 characters of ordinary text. Twice

@@ -1,7 +1,8 @@
+import type { ConditionName } from '../../../../shared/contract/condition-names.ts';
 import type { Overview } from '../../../contract/admin/overview.ts';
 import { describeConcern } from '../../../operator/alerts/alert.ts';
 import { listConcerns, type Concern } from '../../../operator/alerts/concerns.ts';
-import type { Condition, ConditionName } from '../../../operator/conditions/conditions.ts';
+import type { Condition } from '../../../operator/conditions/conditions.ts';
 
 type Described = Overview['conditions'][number];
 type Kind = Described['about'][number]['kind'];

@@ -17,7 +17,7 @@ export function readProcessCpuMs(pid: number): number {
 }
 
 /** Returns the CPU time of everything on this machine. */
-export function readMachineCpuMs(): number {
+function readMachineCpuMs(): number {
   const [line = ''] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = line
     .split(/\s+/)

@@ -2,13 +2,15 @@ import {
   allModels,
   type AccountSpendDocument,
   type ModelSpendDocument,
+  type UpstreamSpendDocument,
 } from '../../../../shared/ledger/spend-store.ts';
 import { addDays, startOfDay, toDay } from '../../../../shared/ledger/days.ts';
+import type { Rejection } from '../../../../shared/ledger/rejection-store.ts';
 import type { RequestLogDocument } from '../../../../shared/ledger/ledger-store.ts';
 import type { SpendSums } from '../../../../shared/ledger/sum-spend.ts';
 import { shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
 
-export const accountCount = 5_000;
+export const accountCount = 10_000;
 export const modelCount = 20;
 export const logDays = 30;
 const failureShare = 0.02;
@@ -18,6 +20,8 @@ export const accountOf = (number: number): string =>
   `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 export const modelOf = (number: number): string => `vendor-${number % 7}/model-${number}`;
 export const idOf = (number: number): string => `01990000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+export const rejectedIdOf = (number: number): string =>
+  `01990000-0000-7000-9000-${String(number).padStart(12, '0')}`;
 
 /** The rows of a request log, evenly spread over its days, and the sums of its days. */
 export class RequestRows {
@@ -25,6 +29,7 @@ export class RequestRows {
   readonly #firstMs: number;
   readonly #ofAccounts = new Map<string, AccountSpendDocument>();
   readonly #ofModels = new Map<string, ModelSpendDocument>();
+  readonly #ofUpstreams = new Map<string, UpstreamSpendDocument>();
 
   constructor(count: number, today: Date) {
     this.count = count;
@@ -93,6 +98,26 @@ export class RequestRows {
     return [...this.#ofModels.values()];
   }
 
+  get ofUpstreams(): readonly UpstreamSpendDocument[] {
+    return [...this.#ofUpstreams.values()];
+  }
+
+  /** Creates a rejected request of the last 72 hours. */
+  createRejection(number: number, count: number): Rejection {
+    return {
+      requestId: rejectedIdOf(number),
+      accountId: accountOf((number * 7_919) % accountCount),
+      model: modelOf(number % modelCount),
+      at: new Date(Date.now() - Math.floor(((count - number) * 3 * dayMs) / count)),
+      durationMs: 3,
+      status: 402,
+      code: 'insufficient_balance',
+      message:
+        'This request may cost up to 1.2 RUB; 0.4 RUB of the balance is available. Refill the balance.',
+      address: '192.0.2.17',
+    };
+  }
+
   #addToSums(row: RequestLogDocument): void {
     const { accountId, model } = row;
     const day = toDay(row.at);
@@ -100,6 +125,17 @@ export class RequestRows {
     const accountName = `${accountId}:${day}:${model}`;
     const ofAccount = this.#ofAccounts.get(accountName);
     this.#ofAccounts.set(accountName, { _id: accountName, accountId, model, day, ...add(ofAccount, row) });
+    const upstream = row.upstream!;
+    const upstreamName = `${shard}:${day}:${upstream}:${model}`;
+    const ofUpstream = this.#ofUpstreams.get(upstreamName);
+    this.#ofUpstreams.set(upstreamName, {
+      _id: upstreamName,
+      shard,
+      upstream,
+      model,
+      day,
+      ...add(ofUpstream, row),
+    });
     for (const name of [model, allModels]) {
       const _id = `${shard}:${day}:${name}`;
       this.#ofModels.set(_id, { _id, shard, model: name, day, ...add(this.#ofModels.get(_id), row) });

@@ -59,7 +59,7 @@ export const requestsSuite: Suite<RequestsScenario, RequestsScenario['option'] |
 };
 
 const table = new Table<LookUp>([
-  { title: '', width: 30, cell: ({ name }) => `  ${name}` },
+  { title: '', width: 36, cell: ({ name }) => `  ${name}` },
   { title: 'p50 ms', cell: ({ p50Ms }) => formatMs(p50Ms) },
   { title: 'p99 ms', cell: ({ p99Ms, maxMs }) => `${formatMs(p99Ms)}${p99Ms > maxMs ? ' !' : ''}` },
 ]);

@@ -136,7 +136,7 @@ export function updateStored(
 }
 
 /** Inserts the document that the filter and the update produce. */
-export function upsertDocument(collection: Collection, filter: Doc, update: Updater): Doc {
+function upsertDocument(collection: Collection, filter: Doc, update: Updater): Doc {
   const document = update(buildUpsertSeed(filter), true);
   return insertDocument(collection, document, undefined);
 }

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { describeBegin, describeEnd } from '../../../../api/operator/alerts/alert.ts';
-import { conditionNames } from '../../../../api/operator/conditions/conditions.ts';
+import { conditionNames } from '../../../../shared/contract/condition-names.ts';
 
 const sinceMs = Date.UTC(2026, 10, 28, 15, 16);
 const since = '2026-11-28T15:16:00.000Z';

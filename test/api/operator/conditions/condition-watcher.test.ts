@@ -1,9 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { ConditionBoard } from '../../../../api/operator/conditions/condition-board.ts';
 import { ConditionWatcher } from '../../../../api/operator/conditions/condition-watcher.ts';
-import type { Condition, ConditionName } from '../../../../api/operator/conditions/conditions.ts';
+import type { Condition } from '../../../../api/operator/conditions/conditions.ts';
 import type { SystemReading } from '../../../../api/operator/conditions/system-reading.ts';
 import { showReading } from '../../../../api/operator/conditions/show-reading.ts';
+import type { ConditionName } from '../../../../shared/contract/condition-names.ts';
 import { ProcessMetrics } from '../../../../shared/platform/metrics/process-metrics.ts';
 import type { QueueName } from '../../../../shared/work/queue/job-kinds.ts';
 import { captureLog, type LogLine } from '../../../support/captured-log.ts';

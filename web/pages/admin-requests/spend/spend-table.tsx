@@ -2,6 +2,7 @@ import { SiteLink } from '../../../frame/site-link.tsx';
 import { AccountLink, ModelLink, shortId } from '../../../admin/links.tsx';
 import { useSpendColumns } from '../../../admin/spend/spend-columns.tsx';
 import { addDays, type SpendRow, type SpendSums } from '../../../admin/spend/spend.ts';
+import { hrefWith } from '../../../lib/address-filters.ts';
 import { useFormat } from '../../../lib/format.ts';
 import { useMessages } from '../../../lib/language.tsx';
 import { Table, type Column, type ColumnSort } from '../../../ui/table.tsx';
@@ -99,11 +100,12 @@ function hrefOfRequests(row: Row, filter: SpendFilter, isFailed: boolean): strin
   const { by: _, since, until, ...filters } = toSelection(filter);
   const { account, upstream, model } = { ...filters, ...row };
   const [first, last] = row.day === undefined ? [since, until] : [row.day, row.day];
-  const params = new URLSearchParams();
-  for (const [name, value] of Object.entries({ account, upstream, model }))
-    if (value !== undefined) params.set(name, value);
-  if (isFailed) params.set('outcome', 'error');
-  params.set('since', `${first}T00:00:00Z`);
-  params.set('until', `${addDays(last, 1)}T00:00:00Z`);
-  return `/admin/requests?${params}`;
+  return hrefWith('/admin/requests', {
+    account: account ?? null,
+    upstream: upstream ?? null,
+    model: model ?? null,
+    outcome: isFailed ? 'error' : null,
+    since: `${first}T00:00:00Z`,
+    until: `${addDays(last, 1)}T00:00:00Z`,
+  });
 }

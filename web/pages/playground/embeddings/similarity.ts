@@ -1,5 +1,5 @@
 /** Returns the cosine of the angle between two vectors: 1 for the same direction, 0 for unrelated ones. */
-export function cosine(a: readonly number[], b: readonly number[]): number {
+function cosine(a: readonly number[], b: readonly number[]): number {
   let [dot, squareA, squareB] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {
     dot += a[i]! * (b[i] ?? 0);

@@ -46,7 +46,7 @@ export interface ImageState {
   readonly spentBefore: UsageSum;
 }
 
-export const defaultImageOptions: ImageOptions = {
+const defaultImageOptions: ImageOptions = {
   size: '',
   quality: '',
   n: '',
