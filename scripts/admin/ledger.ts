@@ -2,7 +2,14 @@ import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { FoundProblems, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import {
+  FoundProblems,
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
@@ -17,6 +24,7 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
     positionals: 0,
     options: ['account'],
     flags: ['release-orphans'],
+    isChange: true,
     run: verify,
   },
   dead: {
@@ -32,6 +40,7 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
     help: 'deletes an entry that "ledger dead" lists, the last record of it; "counted" deletes all that are counted',
     positionals: 1,
     options: [],
+    isChange: true,
     run: discardDead,
   },
 };
@@ -43,7 +52,7 @@ async function* listDead(redis: RedisClient): AsyncGenerator {
   }
 }
 
-async function discardDead(context: AdminContext): Promise<unknown> {
+async function discardDead(context: ChangeContext): Promise<unknown> {
   const { trail, positionals } = context;
   return await trail.run(
     { action: 'ledger.discard', id: positionals[0]! },
@@ -70,7 +79,7 @@ async function discard({ redis, positionals: [given = ''] }: AdminContext): Prom
   return { discarded: 1 };
 }
 
-async function verify(context: AdminContext): Promise<unknown> {
+async function verify(context: ChangeContext): Promise<unknown> {
   const { redis, mongo, accounts, ledger, options, flags, trail } = context;
   const given = options['account'];
   const account = given === undefined ? null : await findAccountId(context, given);

@@ -5,6 +5,8 @@ export const modelHref = (id: string): string => `/admin/models?model=${encodeUR
 export const upstreamHref = (name: string): string =>
   `/admin/models?tab=upstreams&upstream=${encodeURIComponent(name)}`;
 export const workHref = '/admin/work';
+/** Requests that were rejected before a model was called. */
+export const rejectedHref = '/admin/requests?outcome=rejected';
 
 /** The failed requests since a time. @param model null for all models */
 export const failuresHref = (since: string, model: string | null = null): string =>
