@@ -209,8 +209,12 @@ export class SpendStore {
   }
 }
 
-/** A group of sums; those of amounts are numbers if all of them are missing. */
-type SummedSpend = SpendSums & {
+type Amount = 'costNano' | 'vendorCostNano' | 'costedNano';
+
+/** A group of sums. An amount is a number if all documents lack it. */
+type SummedSpend = Omit<SpendSums, Amount> & {
+  readonly [Name in Amount]: number | bigint;
+} & {
   readonly _id: { readonly accountId: string; readonly day?: string; readonly model?: string };
 };
 

@@ -35,7 +35,8 @@ const messages = {
   findLabel: 'What the customer names',
   findHint:
     'An email, name or word of a note; the id of an account, request, job or batch, or several ids; a model, an upstream or a token; an API key or a refill code (both stay out of all logs). The key / opens this.',
-  foundNothing: 'Nothing found. A request is found once it has ended; one that was rejected is in no log.',
+  foundNothing:
+    'Nothing found. A request is found once it has ended; of those that were rejected, not all are kept if there were many.',
   found_account: 'Account',
   found_user: 'User',
   found_request: 'Request',
