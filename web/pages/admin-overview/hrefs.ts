@@ -5,6 +5,7 @@ export const modelHref = (id: string): string => `/admin/models?model=${encodeUR
 export const upstreamHref = (name: string): string =>
   `/admin/models?tab=upstreams&upstream=${encodeURIComponent(name)}`;
 export const workHref = '/admin/work';
+export const deadEntriesHref = '/admin?view=ledger';
 
 /** The failed requests since a time. @param model null for all models */
 export const failuresHref = (since: string, model: string | null = null): string =>
