@@ -40,6 +40,13 @@ export const RequestLog = Type.Object(
         description: 'Seconds until the first output of a chat that was streamed; null for everything else.',
       }),
     ),
+    idempotency_key: Nullable(
+      Type.Boolean({
+        description:
+          'Whether it was sent with an `Idempotency-Key`; null for batches and requests of earlier releases. A repetition that ' +
+          'got its response costs nothing, and is not listed.',
+      }),
+    ),
     cost_request: Type.Number({ description: 'Cost of the request, in roubles.' }),
     rates: Nullable(RequestRates),
     quantities: Nullable(RequestQuantities),

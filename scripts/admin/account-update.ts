@@ -9,7 +9,13 @@ import {
 import { updateAccount } from '../../shared/admin/accounts.ts';
 import { AppError } from '../../shared/contract/errors.ts';
 import { formatRub } from '../../shared/encoding/money.ts';
-import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import {
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { withCatalog } from './with-catalog.ts';
 
@@ -34,9 +40,9 @@ export const updateOptions: Pick<AdminVerb, 'usage' | 'help' | 'positionals' | '
 };
 
 /** Changes the settings of an account. @returns its id */
-export async function updateSettings(context: AdminContext): Promise<string> {
+export async function updateSettings(context: ChangeContext): Promise<string> {
   const { accounts, options, trail } = context;
-  if (Object.keys(options).length === 0)
+  if (Object.keys(options).every((name) => name === 'reason'))
     throw new UsageError('Specify what to change, for example --budget 500 --budget-period monthly.');
   const id = await findAccountId(context);
   const input = readOptions(options, await accounts.findById(id));

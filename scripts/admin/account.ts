@@ -22,7 +22,14 @@ import {
   rotateWebhookSecret,
   showWebhookSecret,
 } from '../../shared/admin/webhook-secrets.ts';
-import { readInteger, readMoney, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import {
+  readInteger,
+  readMoney,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { updateOptions, updateSettings } from './account-update.ts';
 import { findAccountId, noSuchAccount } from './find-account.ts';
 import { listRequests, requestColumns, requestListOptions, requestListUsage } from './list-requests.ts';
@@ -33,6 +40,7 @@ export const accountVerbs: Record<string, AdminVerb> = {
     help: 'creates an account with this balance in roubles, and prints its API key',
     positionals: 0,
     options: ['balance', 'free-requests', 'rpm', 'type'],
+    isChange: true,
     run: create,
   },
   show: {
@@ -70,6 +78,7 @@ export const accountVerbs: Record<string, AdminVerb> = {
     help: 'adds roubles, free requests or both; a negative number subtracts them; the owner sees --note; repeated with the same --key, it credits once',
     positionals: 1,
     options: ['balance', 'free-requests', 'note', 'key'],
+    isChange: true,
     run: credit,
   },
   limit: {
@@ -77,27 +86,31 @@ export const accountVerbs: Record<string, AdminVerb> = {
     help: 'sets requests per minute, maximum unfinished jobs (0: none), and the weight of its jobs in the queue, 1 to 100',
     positionals: 1,
     options: ['rpm', 'max-queued-jobs', 'weight'],
+    isChange: true,
     run: limit,
   },
   update: {
     ...updateOptions,
+    isChange: true,
     run: async (context) => await describe(context, await updateSettings(context)),
   },
   ban: {
     usage: '<account> --reason "unpaid bills" [--dry-run]',
     help: 'refuses its requests, and ends those in flight; --dry-run only says what would end',
     positionals: 1,
-    options: ['reason'],
+    options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: ban,
   },
-  unban: { usage: '<account>', help: 'lifts a ban', positionals: 1, options: [], run: unban },
+  unban: { usage: '<account>', help: 'lifts a ban', positionals: 1, options: [], isChange: true, run: unban },
   'rotate-key': {
     usage: '<account> [--dry-run]',
     help: 'immediately replaces its API key, and prints the new one; --dry-run only says who uses the key',
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: rotate,
   },
   'webhook-secret': {
@@ -106,11 +119,12 @@ export const accountVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['rotate', 'dry-run'],
+    isChange: true,
     run: showSecret,
   },
 };
 
-async function create(context: AdminContext) {
+async function create(context: ChangeContext) {
   const { options, config, trail } = context;
   const amountNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
@@ -182,7 +196,7 @@ const findAccounts = (context: AdminContext, text: string): AsyncGenerator<objec
   );
 };
 
-async function credit(context: AdminContext): Promise<unknown> {
+async function credit(context: ChangeContext): Promise<unknown> {
   const { options, hotAccounts, trail } = context;
   if (options['balance'] === undefined && options['free-requests'] === undefined) {
     throw new UsageError('Specify what to credit: --balance, --free-requests or both.');
@@ -223,14 +237,14 @@ function readLimits(options: AdminContext['options']): AccountChange {
   return change;
 }
 
-async function limit(context: AdminContext): Promise<unknown> {
+async function limit(context: ChangeContext): Promise<unknown> {
   const change = readLimits(context.options);
   const id = await findAccountId(context);
   await updateAccount(context, context.trail, id, change);
   return await describe(context, id);
 }
 
-async function ban(context: AdminContext): Promise<unknown> {
+async function ban(context: ChangeContext): Promise<unknown> {
   const reason = context.options['reason'];
   if (!reason) throw new UsageError('--reason is required, for example --reason "unpaid bills".');
   const id = await findAccountId(context);
@@ -239,13 +253,13 @@ async function ban(context: AdminContext): Promise<unknown> {
   return await describe(context, id);
 }
 
-async function unban(context: AdminContext): Promise<unknown> {
+async function unban(context: ChangeContext): Promise<unknown> {
   const id = await findAccountId(context);
   await unbanAccount(context, context.trail, id);
   return await describe(context, id);
 }
 
-async function rotate(context: AdminContext): Promise<unknown> {
+async function rotate(context: ChangeContext): Promise<unknown> {
   const id = await findAccountId(context);
   if (context.flags.has('dry-run')) return await dryRunRotation(context, id);
   const apiKey = await rotateKey(context, context.trail, id);
@@ -253,7 +267,7 @@ async function rotate(context: AdminContext): Promise<unknown> {
   return { id, api_key: apiKey };
 }
 
-async function showSecret(context: AdminContext): Promise<unknown> {
+async function showSecret(context: ChangeContext): Promise<unknown> {
   const { flags, trail } = context;
   const id = await findAccountId(context);
   if (!flags.has('rotate')) return { secret: await showWebhookSecret(context, trail, id) };

@@ -10,7 +10,7 @@ export const auditVerbs: Record<string, AdminVerb> = {
     help: 'lists the changes that operators made, newest first: by this token ("command" for commands), of this resource or type of resource, in this period (a day counts whole)',
     positionals: 0,
     options: ['token', 'resource', 'since', 'until'],
-    columns: ['at', 'token', 'os_user', 'action', 'resource', 'outcome'],
+    columns: ['at', 'token', 'os_user', 'action', 'resource', 'outcome', 'reason'],
     run: list,
   },
 };

@@ -6,7 +6,13 @@ import { readBatches } from '../../shared/admin/read-batches.ts';
 import { batchStatuses } from '../../shared/contract/batch-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import type { BatchRecord, BatchStatus } from '../../shared/work/batches/batch-record.ts';
-import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import {
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { withCatalog } from './with-catalog.ts';
 import { withObjects } from './with-objects.ts';
@@ -43,6 +49,7 @@ export const batchVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: cancel,
   },
   retry: {
@@ -50,6 +57,7 @@ export const batchVerbs: Record<string, AdminVerb> = {
     help: 'makes a new batch of its failed lines once it has ended, at the current prices, and shows that batch; the balance must pay for it',
     positionals: 1,
     options: [],
+    isChange: true,
     run: retry,
   },
 };
@@ -87,14 +95,14 @@ async function showBatch(context: AdminContext): Promise<unknown> {
   return await describeBatch(context.redis, accountId, id);
 }
 
-async function cancel(context: AdminContext): Promise<unknown> {
+async function cancel(context: ChangeContext): Promise<unknown> {
   const owner = await findOwner(context);
   if (context.flags.has('dry-run')) return await dryRunCancelBatch(context, owner);
   await cancelBatch(context, context.trail, owner);
   return await describeBatch(context.redis, owner.accountId, owner.id);
 }
 
-async function retry(context: AdminContext): Promise<unknown> {
+async function retry(context: ChangeContext): Promise<unknown> {
   const owner = await findOwner(context);
   // The process ends if its operator interrupts it.
   const { signal } = new AbortController();

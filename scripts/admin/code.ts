@@ -18,6 +18,7 @@ import {
   UsageError,
   type AdminContext,
   type AdminVerb,
+  type ChangeContext,
 } from './command.ts';
 
 const maxCodes = 10_000;
@@ -30,6 +31,7 @@ export const codeVerbs: Record<string, AdminVerb> = {
     help: 'creates refill codes, and prints them; they cannot be shown again',
     positionals: 0,
     options: ['balance', 'free-requests', 'count', 'expires'],
+    isChange: true,
     run: create,
   },
   list: {
@@ -47,11 +49,12 @@ export const codeVerbs: Record<string, AdminVerb> = {
     optionalPositionals: 1,
     options: ['batch'],
     flags: ['dry-run'],
+    isChange: true,
     run: revoke,
   },
 };
 
-async function create(context: AdminContext): Promise<unknown> {
+async function create(context: ChangeContext): Promise<unknown> {
   const { options, trail } = context;
   const balanceNano = readMoney(options, 'balance', '0');
   const freeRequests = readInteger(options, 'free-requests', 0, 0);
@@ -84,7 +87,7 @@ async function* describeCodes(codes: AsyncIterable<RefillCodeDocument>): AsyncGe
   for await (const code of codes) yield { ...describeCode(code), batch: code.batch ?? null };
 }
 
-async function revoke(context: AdminContext): Promise<unknown> {
+async function revoke(context: ChangeContext): Promise<unknown> {
   const { positionals, options, flags, trail } = context;
   const [text] = positionals;
   const { batch } = options;

@@ -1,17 +1,23 @@
 import type { AdminDeps } from '../../shared/admin/admin-deps.ts';
 import type { AuditTrail } from '../../shared/admin/audit-trail.ts';
+import { maxReasonLength } from '../../shared/contract/admin-terms.ts';
+import { isPlainText } from '../../shared/contract/plain-text.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
 
 /** The input of a verb: the connected stores and the parsed command line. */
 export interface AdminContext extends AdminDeps {
   readonly env: NodeJS.ProcessEnv;
-  /** Records the changes that the command makes. */
-  readonly trail: AuditTrail;
   readonly positionals: readonly string[];
   readonly options: Readonly<Record<string, string>>;
   readonly flags: ReadonlySet<string>;
   /** Prints a warning for a command that succeeded anyway: it exits 0. */
   readonly warn: (text: string) => void;
+}
+
+/** The input of a verb that changes something. */
+export interface ChangeContext extends AdminContext {
+  /** Records the changes that the command makes, with the operator's reason. */
+  readonly trail: AuditTrail;
 }
 
 /** A result that is printed as it is, with or without `--json`. */
@@ -39,18 +45,33 @@ interface VerbUsage {
   readonly columns?: readonly string[];
 }
 
-export interface AdminVerb extends VerbUsage {
-  /**
-   * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read; so is PlainText.
-   * @throws CommandError, AppError
-   */
-  readonly run: (context: AdminContext) => Promise<unknown>;
+/**
+ * @returns what `--json` prints. An AsyncIterable, for potentially many rows, is printed as it is read; so is PlainText.
+ * @throws CommandError, AppError
+ */
+type Run<Context> = (context: Context) => Promise<unknown>;
+
+/** A verb that only reads. */
+interface ReadVerb extends VerbUsage {
+  readonly run: Run<AdminContext>;
+  readonly isChange?: false;
 }
+
+/** A verb whose changes are in the audit log. It also takes `--reason`. */
+interface ChangeVerb extends VerbUsage {
+  readonly run: Run<ChangeContext>;
+  readonly isChange: true;
+}
+
+export type AdminVerb = ReadVerb | ChangeVerb;
 
 /** A verb that must also work if the stores, or the configuration, do not. */
 export interface StorelessVerb extends VerbUsage {
+  readonly isChange?: boolean;
   /** @returns what `--json` prints. @throws CommandError, FoundProblems */
-  readonly runWithoutStores: (context: Pick<AdminContext, 'env' | 'flags' | 'warn'>) => Promise<unknown>;
+  readonly runWithoutStores: (
+    context: Pick<AdminContext, 'env' | 'flags' | 'options' | 'warn'>,
+  ) => Promise<unknown>;
 }
 
 /** The command line is wrong: exit 2, with the usage of the verb, or of the resource if the verb is unknown. */
@@ -83,6 +104,18 @@ export function readMoney(
   if (nano === null)
     throw new UsageError(`--${name} must be an amount of roubles with at most nine decimals, such as 12.5.`);
   return nano;
+}
+
+/** Reads why the operator changes something; null if nothing was given. @throws UsageError */
+export function readReason({ reason = '' }: Readonly<Record<string, string>>): string | null {
+  if (reason === '') return null;
+  if (reason.length > maxReasonLength)
+    throw new UsageError(`--reason must have at most ${maxReasonLength} characters.`);
+  if (!isPlainText(reason))
+    throw new UsageError(
+      '--reason must be one line with a visible character and without control characters.',
+    );
+  return reason;
 }
 
 export function readInteger(

@@ -1,5 +1,5 @@
 import { runDoctor } from '../../shared/doctor/run-doctor.ts';
-import { FoundProblems, type StorelessVerb } from './command.ts';
+import { FoundProblems, readReason, type StorelessVerb } from './command.ts';
 import { openTrail } from './open-trail.ts';
 import { endProgress, showProgress } from './progress.ts';
 
@@ -13,12 +13,14 @@ export const doctorVerbs: Record<string, StorelessVerb> = {
     positionals: 0,
     options: [],
     flags: ['upstreams'],
-    async runWithoutStores({ env, flags, warn }) {
+    isChange: true,
+    async runWithoutStores({ env, flags, options, warn }) {
       const upstreams = flags.has('upstreams');
       showProgress(upstreams ? 'Checking, and calling each upstream' : 'Checking');
-      const findings = await runDoctor(env, upstreams ? (stores) => openTrail(stores, warn) : null).finally(
-        () => endProgress(),
-      );
+      const findings = await runDoctor(
+        env,
+        upstreams ? (stores) => openTrail(stores, warn, readReason(options)) : null,
+      ).finally(() => endProgress());
       if (findings.some(({ status }) => status === 'problem')) throw new FoundProblems(findings);
       return findings;
     },

@@ -4,7 +4,14 @@ import { readPlace, type OwnedId } from '../../shared/admin/list-place.ts';
 import { readPages } from '../../shared/admin/page.ts';
 import { jobStatuses } from '../../shared/contract/job-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
-import { CommandError, readInteger, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import {
+  CommandError,
+  readInteger,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 
 /** Jobs that are read together. */
@@ -42,6 +49,7 @@ export const jobVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: cancel,
   },
 };
@@ -98,7 +106,7 @@ async function show(context: AdminContext): Promise<unknown> {
   return await describe(context, await findOwner(context));
 }
 
-async function cancel(context: AdminContext): Promise<unknown> {
+async function cancel(context: ChangeContext): Promise<unknown> {
   const owner = await findOwner(context);
   if (context.flags.has('dry-run')) return await dryRunCancelJob(context, owner);
   await cancelJob(context, context.trail, owner);

@@ -2,7 +2,7 @@ import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import { FoundProblems, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { FoundProblems, UsageError, type AdminVerb, type ChangeContext } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
@@ -24,6 +24,7 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
     positionals: 0,
     options: ['account'],
     flags: ['release-orphans'],
+    isChange: true,
     run: verify,
   },
   dead: {
@@ -42,6 +43,7 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: discardDead,
   },
 };
@@ -51,7 +53,7 @@ async function* listDead(redis: RedisClient): AsyncGenerator {
     yield { ...describeEntry(letter), fields: letter.fields };
 }
 
-async function discardDead(context: AdminContext): Promise<unknown> {
+async function discardDead(context: ChangeContext): Promise<unknown> {
   const { trail, flags, positionals } = context;
   const [given = ''] = positionals;
   const isDryRun = flags.has('dry-run');
@@ -65,7 +67,7 @@ async function discardDead(context: AdminContext): Promise<unknown> {
   return { discarded: 1, ...(await discardEntry(context, trail, place)) };
 }
 
-async function verify(context: AdminContext): Promise<unknown> {
+async function verify(context: ChangeContext): Promise<unknown> {
   const { redis, mongo, accounts, ledger, options, flags, trail } = context;
   const given = options['account'];
   const account = given === undefined ? null : await findAccountId(context, given);

@@ -3,7 +3,7 @@ import type { CatalogStore } from '../../shared/catalog/catalog-store.ts';
 import { describeModel, listModels, switchModel } from '../../shared/admin/models.ts';
 import { dryRunSwitchModel } from '../../shared/admin/dry-run-routes.ts';
 import { testModel } from '../../shared/admin/test-model.ts';
-import { CommandError, type AdminContext, type AdminVerb } from './command.ts';
+import { CommandError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
 import { withCatalog } from './with-catalog.ts';
 
 export const modelVerbs: Record<string, AdminVerb> = {
@@ -20,6 +20,7 @@ export const modelVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: (context) => switchOneModel(context, false),
   },
   enable: {
@@ -27,6 +28,7 @@ export const modelVerbs: Record<string, AdminVerb> = {
     help: 'serves the model again',
     positionals: 1,
     options: [],
+    isChange: true,
     run: (context) => switchOneModel(context, true),
   },
   test: {
@@ -34,6 +36,7 @@ export const modelVerbs: Record<string, AdminVerb> = {
     help: 'has a worker make one short call to the model, and shows how it went; the vendor charges for it, and no account does',
     positionals: 1,
     options: [],
+    isChange: true,
     run: test,
   },
 };
@@ -52,7 +55,7 @@ function findModel(catalog: CatalogStore, id: string): CatalogModel {
 }
 
 /** Switches the model on or off. Takes effect within a second in every process. */
-async function switchOneModel(context: AdminContext, isOn: boolean): Promise<unknown> {
+async function switchOneModel(context: ChangeContext, isOn: boolean): Promise<unknown> {
   return await withCatalog(context, async (catalog) => {
     const model = findModel(catalog, context.positionals[0]!);
     if (context.flags.has('dry-run')) return await dryRunSwitchModel(context, catalog, model, isOn);
@@ -61,7 +64,7 @@ async function switchOneModel(context: AdminContext, isOn: boolean): Promise<unk
   });
 }
 
-async function test(context: AdminContext): Promise<unknown> {
+async function test(context: ChangeContext): Promise<unknown> {
   return await withCatalog(context, async (catalog) =>
     testModel(context, context.trail, findModel(catalog, context.positionals[0]!)),
   );

@@ -5,14 +5,19 @@ import { AuditTrail, isClientError } from '../../shared/admin/audit-trail.ts';
 import type { MongoConnection } from '../../shared/platform/storage/mongo-client.ts';
 import { CommandError, UsageError } from './command.ts';
 
-/** Opens the audit log for the changes of a command, which are those of the user of the operating system. */
+/**
+ * Opens the audit log for the changes of a command, which are those of the user of the operating system.
+ * @param reason why they are made; null if nothing was given
+ */
 export const openTrail = (
   { mongo }: { readonly mongo: MongoConnection },
   warn: (text: string) => void,
+  reason: string | null,
 ): AuditTrail =>
   new AuditTrail({
     store: new AuditLogStore(mongo.db),
     actor: { token: commandName, osUser: findUserName(), requestId: null, address: null },
+    reason,
     isRejection: (error) =>
       isClientError(error) || error instanceof CommandError || error instanceof UsageError,
     onUnrecorded: () =>

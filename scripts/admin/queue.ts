@@ -5,7 +5,7 @@ import { dryRunRetryFailedJobs, retryFailedJobs } from '../../shared/admin/retry
 import { liveness } from '../../shared/platform/redis/liveness.ts';
 import { queueNames, type QueueName } from '../../shared/work/queue/job-kinds.ts';
 import { listQueuesInUse } from '../../shared/work/queue/queues-in-use.ts';
-import { UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { UsageError, type AdminContext, type AdminVerb, type ChangeContext } from './command.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { withCatalog } from './with-catalog.ts';
 
@@ -30,6 +30,7 @@ export const queueVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: retry,
   },
   drain: {
@@ -38,6 +39,7 @@ export const queueVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: drain,
   },
 };
@@ -55,7 +57,7 @@ async function showFailed(context: AdminContext): Promise<unknown> {
 }
 
 /** Creates a new job for each failed one. Reserves and charges as usual. */
-async function retry(context: AdminContext): Promise<unknown> {
+async function retry(context: ChangeContext): Promise<unknown> {
   const queue = readQueue(context);
   const onProgress = (jobs: number): void => showProgress(`${jobs} jobs processed`);
   const result = context.flags.has('dry-run')
@@ -67,7 +69,7 @@ async function retry(context: AdminContext): Promise<unknown> {
   return { retried, refused };
 }
 
-async function drain(context: AdminContext): Promise<unknown> {
+async function drain(context: ChangeContext): Promise<unknown> {
   const queue = readQueue(context);
   if (context.flags.has('dry-run'))
     return await withCatalog(context, (catalog) => dryRunDrainQueue(context, catalog, queue));

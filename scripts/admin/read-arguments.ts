@@ -9,7 +9,9 @@ export interface CommandArguments {
   readonly json: boolean;
 }
 
-type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'optionalPositionals' | 'options' | 'flags'>;
+type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'optionalPositionals' | 'options' | 'flags'> & {
+  readonly isChange?: boolean;
+};
 
 /**
  * Parses the arguments after the verb on the command line.
@@ -18,11 +20,12 @@ type Shape = Pick<AdminVerb, 'usage' | 'positionals' | 'optionalPositionals' | '
  */
 export function readArguments(args: readonly string[], command: string, verb: Shape): CommandArguments {
   const flagNames = new Set([...(verb.flags ?? []), 'json']);
+  const optionNames = verb.isChange === true ? [...verb.options, 'reason'] : verb.options;
   const { tokens } = parseArgs({
     // Negative amounts would be parsed as options.
     args: args.flatMap(joinNegative),
     options: Object.fromEntries([
-      ...verb.options.map((option) => [option, { type: 'string' as const }] as const),
+      ...optionNames.map((option) => [option, { type: 'string' as const }] as const),
       ...[...flagNames].map((flag) => [flag, { type: 'boolean' as const }] as const),
     ]),
     // Node's own check gives confusing advice, such as how to pass a file named "--balanc".
@@ -39,7 +42,7 @@ export function readArguments(args: readonly string[], command: string, verb: Sh
     if (flagNames.has(name)) {
       if (value !== undefined) throw new UsageError(`${rawName} takes no value, in "${command}".`);
       flags.add(name);
-    } else if (!verb.options.includes(name)) {
+    } else if (!optionNames.includes(name)) {
       throw new UsageError(`Unknown option ${quote(rawName)}, in "${command}".`);
     } else if (value === undefined || (!inlineValue && value.startsWith('-'))) {
       throw new UsageError(`${rawName} needs a value, in "${command}".`);

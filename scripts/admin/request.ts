@@ -1,4 +1,5 @@
 import { presentExpiredRequest, presentRequest } from '../../shared/ledger/present-request.ts';
+import { readReplays } from '../../shared/money/replay-count-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { RequestListStore } from '../../shared/ledger/request-list-store.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
@@ -30,7 +31,7 @@ export const requestVerbs: Record<string, AdminVerb> = {
   },
 };
 
-async function showRequest({ ledger, mongo, positionals }: AdminContext): Promise<unknown> {
+async function showRequest({ ledger, mongo, redis, positionals }: AdminContext): Promise<unknown> {
   const id = positionals[0]!;
   const found = await new RequestListStore(ledger).find(id);
   if (found === null)
@@ -40,5 +41,5 @@ async function showRequest({ ledger, mongo, positionals }: AdminContext): Promis
     );
   if (found.row === undefined) return presentExpiredRequest(found.entry);
   const [priced] = await new PriceStore(mongo.db).addTo([found.row]);
-  return presentRequest(priced!, null);
+  return { ...presentRequest(priced!, null), replays: await readReplays(redis, found.row) };
 }

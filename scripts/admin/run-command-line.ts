@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { FoundProblems, UsageError, type AdminVerb, type StorelessVerb } from './command.ts';
+import { FoundProblems, readReason, UsageError, type AdminVerb, type StorelessVerb } from './command.ts';
 import { printResult } from './print-result.ts';
 import { readArguments, type CommandArguments } from './read-arguments.ts';
 import { toPrintable } from '../../shared/platform/runtime/to-printable.ts';
@@ -55,10 +55,10 @@ const placeholders = {
 /** Two lines per verb. If one of the verbs is specified, only that one. */
 function describeVerbs(resource: string, verbs: Verbs, only: string): string[] {
   const shown = Object.hasOwn(verbs, only) ? { [only]: verbs[only]! } : verbs;
-  return Object.entries(shown).flatMap(([verb, { usage, help }]) => [
-    `  ${[resource, verb, usage].filter((word) => word !== '').join(' ')}`,
-    `      ${help}`,
-  ]);
+  return Object.entries(shown).flatMap(([verb, { usage, help, isChange = false }]) => {
+    const reason = isChange && !usage.includes('--reason') ? '[--reason "why"]' : '';
+    return [`  ${[resource, verb, usage, reason].filter((word) => word !== '').join(' ')}`, `      ${help}`];
+  });
 }
 
 /** Width if stdout is not a terminal. */
@@ -97,6 +97,7 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
     return 0;
   }
   const { verb, positionals, options, flags, json } = await readCommandLine(args);
+  const reason = verb.isChange === true ? readReason(options) : null;
   const warnings: string[] = [];
   const warn = (text: string): void => {
     warnings.push(`Warning: ${toPrintable(text)}\n`);
@@ -116,9 +117,18 @@ async function run(args: string[], env: NodeJS.ProcessEnv, { stdout, stderr }: A
   };
   await (
     'runWithoutStores' in verb
-      ? print(verb.runWithoutStores({ env, flags, warn }))
+      ? print(verb.runWithoutStores({ env, flags, options, warn }))
       : withStores(env, (stores) =>
-          print(verb.run({ ...stores, trail: openTrail(stores, warn), positionals, options, flags, warn })),
+          print(
+            verb.run({
+              ...stores,
+              trail: openTrail(stores, warn, reason),
+              positionals,
+              options,
+              flags,
+              warn,
+            }),
+          ),
         )
   ).finally(() => {
     // Below the result, where they are read.

@@ -2,7 +2,7 @@ import { dryRunRevokeToken } from '../../shared/admin/dry-run-access.ts';
 import { createToken, findToken, listTokens, revokeToken } from '../../shared/admin/tokens.ts';
 import { adminScopes, type AdminScope } from '../../shared/contract/admin-terms.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
-import { CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import { CommandError, UsageError, type AdminVerb, type ChangeContext } from './command.ts';
 
 export const tokenVerbs: Record<string, AdminVerb> = {
   create: {
@@ -10,6 +10,7 @@ export const tokenVerbs: Record<string, AdminVerb> = {
     help: 'creates a token of the admin API, and prints it; it cannot be shown again. The scope is read, billing or all',
     positionals: 1,
     options: ['scope'],
+    isChange: true,
     run: create,
   },
   list: {
@@ -25,6 +26,7 @@ export const tokenVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: revoke,
   },
 };
@@ -38,12 +40,12 @@ function readScope(given = ''): AdminScope {
 const noSuchToken = (name: string): CommandError =>
   new CommandError(`There is no token ${quote(name)}. "token list" lists all tokens.`);
 
-async function create(context: AdminContext): Promise<unknown> {
+async function create(context: ChangeContext): Promise<unknown> {
   const scope = readScope(context.options['scope']);
   return await createToken(context, context.trail, { name: context.positionals[0]!, scope });
 }
 
-async function revoke(context: AdminContext): Promise<unknown> {
+async function revoke(context: ChangeContext): Promise<unknown> {
   const name = context.positionals[0]!;
   if (context.flags.has('dry-run')) {
     const token = await findToken(context, name);

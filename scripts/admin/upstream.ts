@@ -47,6 +47,7 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     optionalPositionals: 1,
     options: [],
+    isChange: true,
     run: (context) => withRoutes(context, (catalog, of) => resetRoutes(context, context.trail, catalog, of)),
   },
   drain: {
@@ -56,6 +57,7 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
     optionalPositionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: (context) =>
       withRoutes(context, (catalog, of) =>
         context.flags.has('dry-run')
@@ -69,6 +71,7 @@ export const upstreamVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     optionalPositionals: 1,
     options: [],
+    isChange: true,
     run: (context) =>
       withRoutes(context, (catalog, of) => drainRoutes(context, context.trail, catalog, of, false)),
   },

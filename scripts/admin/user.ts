@@ -12,7 +12,14 @@ import {
 } from '../../shared/admin/users.ts';
 import type { WebUser } from '../../shared/account-area/web-models.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
-import { readInteger, CommandError, UsageError, type AdminContext, type AdminVerb } from './command.ts';
+import {
+  readInteger,
+  CommandError,
+  UsageError,
+  type AdminContext,
+  type AdminVerb,
+  type ChangeContext,
+} from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { describeFailure } from './with-stores.ts';
 
@@ -41,14 +48,16 @@ export const userVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: endSessions,
   },
   ban: {
     usage: '<user> --reason "stolen mailbox" [--dry-run]',
     help: 'immediately ends all sessions of the user and refuses sign-in; keys of the user’s accounts keep working; if the user is already banned, --reason is optional and replaces the reason; --dry-run only counts the sessions',
     positionals: 1,
-    options: ['reason'],
+    options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: ban,
   },
   unban: {
@@ -56,6 +65,7 @@ export const userVerbs: Record<string, AdminVerb> = {
     help: 'lets a banned user sign in again',
     positionals: 1,
     options: [],
+    isChange: true,
     run: unban,
   },
   unlink: {
@@ -64,6 +74,7 @@ export const userVerbs: Record<string, AdminVerb> = {
     positionals: 1,
     options: [],
     flags: ['dry-run'],
+    isChange: true,
     run: unlink,
   },
 };
@@ -100,7 +111,7 @@ async function showUser(context: AdminContext): Promise<unknown> {
   return await describeUserInFull(context, await findGiven(context), events);
 }
 
-async function endSessions(context: AdminContext): Promise<unknown> {
+async function endSessions(context: ChangeContext): Promise<unknown> {
   const user = await findGiven(context);
   if (context.flags.has('dry-run')) return await dryRunEndSessions(context, user);
   const { _id, email } = user;
@@ -108,7 +119,7 @@ async function endSessions(context: AdminContext): Promise<unknown> {
   return { id: _id, email, sessions_ended };
 }
 
-async function ban(context: AdminContext): Promise<unknown> {
+async function ban(context: ChangeContext): Promise<unknown> {
   const { reason } = context.options;
   if (reason === '') throw reasonRequired();
   const user = await findGiven(context);
@@ -120,11 +131,11 @@ async function ban(context: AdminContext): Promise<unknown> {
 const reasonRequired = (): UsageError =>
   new UsageError('--reason is required, for example --reason "stolen mailbox".');
 
-async function unban(context: AdminContext): Promise<unknown> {
+async function unban(context: ChangeContext): Promise<unknown> {
   return await unbanUser(toUserDeps(context), context.trail, await findGiven(context));
 }
 
-async function unlink(context: AdminContext): Promise<unknown> {
+async function unlink(context: ChangeContext): Promise<unknown> {
   const link = await context.web.links.findByAccount(await findAccountId(context));
   if (link === null) throw notLinked();
   if (context.flags.has('dry-run')) return await dryRunUnlink(context, link);

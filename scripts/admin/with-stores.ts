@@ -14,7 +14,7 @@ import { isMongoError, isMongoUnavailable, openMongo } from '../../shared/platfo
 import { openWebStores } from '../../shared/account-area/web-stores.ts';
 import { CommandError, UsageError, type AdminContext } from './command.ts';
 
-export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn' | 'trail'>;
+export type AdminStores = Omit<AdminContext, 'positionals' | 'options' | 'flags' | 'warn'>;
 
 /** A person waits for a command, on a machine that may be busy: a store gets longer than for a request of a caller. */
 const storeWaitMs = 5_000;

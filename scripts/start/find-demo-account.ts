@@ -30,7 +30,7 @@ const userType = 'start-demo';
 async function findDemoAccount(stores: AdminStores, known: KnownDemo): Promise<DemoAccount> {
   const account = await findExisting(stores, known);
   if (account === null) {
-    const trail = openTrail(stores, (text) => process.stderr.write(`${text}\n`));
+    const trail = openTrail(stores, (text) => process.stderr.write(`${text}\n`), null);
     const { account: created, apiKey } = await createAccount(stores, trail, {
       amountNano: parseRub('100')!,
       freeRequests: 10,

@@ -8,6 +8,7 @@ import { exchangeKey, forgetOldSecret, undoExchange } from '../accounts/replace-
 import { hashSecret, maskApiKey } from '../accounts/credentials.ts';
 import { resetUnknownCodes } from '../accounts/unknown-code-script.ts';
 import { AppError } from '../contract/errors.ts';
+import { cleanText } from '../contract/mask-secrets.ts';
 import { maxBalanceNano, toRubNumber } from '../encoding/money.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -196,8 +197,9 @@ export async function banAccount(
   deps: Pick<AdminDeps, 'redis' | 'accounts' | 'hotAccounts'>,
   trail: AuditTrail,
   id: string,
-  reason: string,
+  given: string,
 ): Promise<void> {
+  const reason = cleanText(given);
   const change = { banned: true, banReason: reason };
   await trail.run(
     { action: 'account.ban', id, before: await describeBan(deps, id) },

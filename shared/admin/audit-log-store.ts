@@ -29,6 +29,8 @@ export interface AuditDocument extends Actor {
   readonly resourceId: string;
   /** The account that it concerns, if it is not the resource itself. */
   readonly accountId?: string;
+  /** Why the operator made it; null if nothing was given. Absent in events of earlier releases. */
+  readonly reason?: string | null;
   readonly before: object | null;
   readonly after: object | null;
   readonly outcome: AuditOutcome;
@@ -71,9 +73,11 @@ export class AuditLogStore {
 
   /** Records that a change begins. @returns the id of the event */
   async start(
-    event: Actor & Pick<AuditDocument, 'action' | 'resourceType' | 'resourceId' | 'accountId' | 'before'>,
+    event: Actor &
+      Pick<AuditDocument, 'action' | 'resourceType' | 'resourceId' | 'accountId' | 'reason' | 'before'>,
   ): Promise<string> {
-    const { token, osUser, requestId, address, action, resourceType, resourceId, accountId, before } = event;
+    const { token, osUser, requestId, address, action, resourceType, resourceId, accountId } = event;
+    const { reason = null, before } = event;
     const _id = createTimeOrderedId();
     await callMongo(() =>
       this.#events.insertOne({
@@ -87,6 +91,7 @@ export class AuditLogStore {
         resourceType,
         resourceId,
         ...(accountId === undefined ? {} : { accountId }),
+        reason,
         before,
         after: null,
         outcome: 'started',

@@ -10,6 +10,7 @@ export const describeEvent = (event: AuditDocument) => ({
   os_user: event.osUser,
   action: event.action,
   resource: `${event.resourceType}:${event.resourceId}`,
+  reason: event.reason ?? null,
   outcome: event.outcome,
   ended_at: event.endedAt?.toISOString() ?? null,
   before: event.before,

@@ -1,5 +1,6 @@
 // decision 0098
 import { AppError } from '../contract/errors.ts';
+import { cleanText } from '../contract/mask-secrets.ts';
 import { shorten } from '../platform/runtime/shorten.ts';
 import type { AdminAction, ResourceType } from './admin-action.ts';
 import type { Actor, AuditLogStore } from './audit-log-store.ts';
@@ -18,6 +19,8 @@ export interface Change {
 export interface AuditTrailOptions {
   readonly store: AuditLogStore;
   readonly actor: Actor;
+  /** Why the operator makes the changes; null if nothing was given. */
+  readonly reason: string | null;
   /** Whether an error shows that the change was not made; by default a client error (4xx). */
   readonly isRejection?: (error: unknown) => boolean;
   /** Called if a change was made, but its end could not be recorded: the log shows it as started. */
@@ -59,7 +62,7 @@ export class AuditTrail {
     describe: (result: T) => object | null = () => null,
     undoing?: Undoing<T>,
   ): Promise<T> {
-    const { store, actor, onUnrecorded, isRejection = isClientError } = this.#options;
+    const { store, actor, reason, onUnrecorded, isRejection = isClientError } = this.#options;
     const resourceType = action.slice(0, action.indexOf('.')) as ResourceType;
     const eventId = await store.start({
       ...actor,
@@ -67,6 +70,7 @@ export class AuditTrail {
       resourceType,
       resourceId: id,
       ...(accountId === undefined ? {} : { accountId }),
+      reason: reason === null ? null : cleanText(reason),
       before,
     });
     const end = async (how: Parameters<AuditLogStore['finish']>[1]): Promise<void> => {

@@ -6,6 +6,7 @@ import { recordAction } from '../account-area/record-action.ts';
 import { unlinkAccount } from '../account-area/unlink-account.ts';
 import type { WebLink, WebUser } from '../account-area/web-models.ts';
 import { AppError } from '../contract/errors.ts';
+import { cleanText } from '../contract/mask-secrets.ts';
 import type { AdminAction } from './admin-action.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
@@ -66,7 +67,7 @@ export async function banUser(deps: UserDeps, trail: AuditTrail, user: WebUser, 
       before: { banned: wasBanned, ban_reason: user.banReason },
     },
     async () => {
-      const banned = await users.ban(user._id, reason);
+      const banned = await users.ban(user._id, reason === null ? null : cleanText(reason));
       if (banned === null) throw noSuchUser(user._id);
       // Do this after the ban. A concurrent sign-in whose session starts later checks for the ban again.
       const sessions_ended = await sessions.revokeAll(user._id);

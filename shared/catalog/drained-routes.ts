@@ -1,5 +1,3 @@
-import type { CatalogRoute } from './catalog-schema.ts';
-
 /**
  * The name under which routes are drained: all of an upstream, or those of one model.
  * @param modelId the catalog's id of the model; null for all models
@@ -11,5 +9,5 @@ export const nameDrained = (upstream: string, modelId: string | null): string =>
 export const isRouteDrained = (
   drained: ReadonlySet<string>,
   modelId: string,
-  { upstream }: Pick<CatalogRoute, 'upstream'>,
+  { upstream }: { readonly upstream: { readonly name: string } },
 ): boolean => drained.has(upstream.name) || drained.has(nameDrained(upstream.name, modelId));

@@ -104,6 +104,18 @@ export const AdminRequest = Type.Object(
     free: Type.Boolean({ description: 'Whether it was paid for with a free request.' }),
     user: Nullable(Type.String({ description: 'The end user named by the customer.' })),
     user_ip: Nullable(Type.String({ description: 'The address of the customer.' })),
+    idempotency_key: Nullable(
+      Type.Boolean({
+        description:
+          'Whether it was sent with an `Idempotency-Key`; null for batches, for requests that were rejected before a model was ' +
+          'called, and for rows of earlier releases.',
+      }),
+    ),
+    replays: count(
+      'How often it was sent again with its key and got the same response, without a charge; such calls have no row and ' +
+        'return the id of this one. Null in lists, without a key, for a failure, which is not replayed, and once the key is ' +
+        'forgotten: a day after the end.',
+    ),
     price_version: Nullable(Type.String({ description: 'The version of the model’s prices.' })),
   },
   { title: 'AdminRequest' },

@@ -9,6 +9,13 @@ export type AdminScope = (typeof adminScopes)[number];
 export const allowsScope = (scope: AdminScope, needed: AdminScope): boolean =>
   adminScopes.indexOf(scope) >= adminScopes.indexOf(needed);
 
+/**
+ * Characters of the reason of a change, which the audit log keeps. In an address it is shorter: the longest still fits into
+ * the query of a call, whatever its letters are.
+ */
+export const maxReasonLength = 500;
+export const maxReasonInQuery = 300;
+
 /** Codes that one call creates, and one event of the audit log names. */
 export const maxCodesOfBatch = 1_000;
 

@@ -38,6 +38,11 @@ const formatTexts: Readonly<Record<string, IssueText>> = {
     msgRu:
       'не должно содержать ключа API, токена или кода пополнения: адреса остаются в истории браузеров и журналах прокси. Пошлите его в теле POST /v1/admin/find',
   },
+  reason: {
+    msg: 'must be one line of text with at least one visible character, without control characters, and without an API key, a token or a refill code: addresses are stored in logs of proxies',
+    msgRu:
+      'должно быть одной строкой хотя бы с одним видимым символом, без управляющих символов, ключей API, токенов и кодов пополнения: адреса остаются в журналах прокси',
+  },
   'not-blank': toIssue(reasonTexts.isEmpty),
 };
 

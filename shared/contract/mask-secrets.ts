@@ -10,6 +10,9 @@ const typedCodes =
 export const maskSecrets = (text: string): string =>
   text.replaceAll(issuedCodes, '…').replaceAll(keys, '$1…');
 
+/** Trims a text that somebody has written, and hides what was pasted into it, also codes as people type them. */
+export const cleanText = (text: string): string => maskSecrets(text.trim()).replaceAll(typedCodes, '…');
+
 /** Lists what may be API keys, tokens of the admin API or refill codes in a text, keys first. */
 export const listSecrets = (text: string): string[] =>
   [keys, issuedCodes, typedCodes].flatMap((pattern) => text.match(pattern) ?? []);

@@ -62,6 +62,7 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   ajv.addFormat('image-url', { type: 'string', validate: isImageUrl });
   ajv.addFormat('plain-text', { type: 'string', validate: isPlainText });
   ajv.addFormat('without-secret', { type: 'string', validate: (text) => !hasSecret(text) });
+  ajv.addFormat('reason', { type: 'string', validate: (text) => isPlainText(text) && !hasSecret(text) });
   ajv.addFormat('not-blank', { type: 'string', validate: (text) => text.trim() !== '' });
   ajv.addKeyword(wrongTypeHint);
   ajv.addKeyword(lengthHint);

@@ -51,6 +51,8 @@ export function presentRequest(
     free: row.free,
     user: row.user,
     user_ip: row.userIp,
+    idempotency_key: row.claimHash === undefined ? null : row.claimHash !== null,
+    replays: null,
     price_version: row.isRejected === true ? null : row.priceVersion,
   };
 }
@@ -95,6 +97,8 @@ export function presentExpiredRequest(entry: LedgerDocument): NamelessRequest {
     free: entry.freeRequests < 0,
     user: null,
     user_ip: null,
+    idempotency_key: null,
+    replays: null,
     price_version: entry.priceVersion,
   };
 }

@@ -7,7 +7,7 @@ import {
   type FindCursor,
 } from '../platform/storage/mongo-client.ts';
 import type { SumsDocument } from './add-to-sums.ts';
-import { sumSpend, type SpendDimension, type SpendRow, type SpendSums } from './sum-spend.ts';
+import { spendSums, sumSpend, type SpendDimension, type SpendRow, type SpendSums } from './sum-spend.ts';
 
 /** The sums of a day of an account's requests to a model; `_id` is `account:day:model`. Kept forever. */
 export interface AccountSpendDocument extends SpendSums, SumsDocument {
@@ -112,7 +112,7 @@ export class SpendStore {
             run,
           )
         : filter.accountId === undefined && by.has('account')
-          ? this.#readAllAccounts(filter, run)
+          ? this.#readAllAccounts(filter, by, run)
           : filter.accountId === undefined
             ? readBatches(findOfModels(this.ofModels, filter, by), run)
             : this.#readAccount(filter, filter.accountId, by, run);
@@ -143,7 +143,13 @@ export class SpendStore {
   }
 
   /** Sums of all accounts, one account after the other. Accounts without sums give empty pages. */
-  async *#readAllAccounts({ model, since, until }: SpendFilter, run: RunRead): AsyncGenerator<StoredSpend[]> {
+  async *#readAllAccounts(
+    { model, since, until }: SpendFilter,
+    by: ReadonlySet<SpendDimension>,
+    run: RunRead,
+  ): AsyncGenerator<StoredSpend[]> {
+    // Otherwise there is nothing to add up.
+    const isSummed = !by.has('day') || (model === undefined && !by.has('model'));
     const within = { day: { $gte: since, $lte: until }, ...(model !== undefined && { model }) };
     let last = '';
     for (;;) {
@@ -152,6 +158,10 @@ export class SpendStore {
       if (ids.length === 0) return;
       last = ids.at(-1)!;
       const filter: mongoose.mongo.Filter<AccountSpendDocument> = { accountId: { $in: ids }, ...within };
+      if (isSummed) {
+        yield addNames(await run(() => this.#sumAccounts(filter, by)), names);
+        continue;
+      }
       let isEmpty = true;
       const cursor = this.ofAccounts.find(filter, limits).sort({ accountId: 1, day: 1, model: 1 });
       for await (const page of readBatches(cursor, run)) {
@@ -160,6 +170,32 @@ export class SpendStore {
       }
       if (isEmpty) yield [];
     }
+  }
+
+  /** Has MongoDB add up what it would take long to send. A sum of more than 9 billion roubles would not be exact. */
+  async #sumAccounts(
+    selected: mongoose.mongo.Filter<AccountSpendDocument>,
+    by: ReadonlySet<SpendDimension>,
+  ): Promise<(StoredSpend & { readonly accountId: string })[]> {
+    const fields = ['accountId', ...(by.has('day') ? ['day'] : []), ...(by.has('model') ? ['model'] : [])];
+    const group = {
+      _id: Object.fromEntries(fields.map((field) => [field, `$${field}`])),
+      ...Object.fromEntries(spendSums.map((field) => [field, { $sum: `$${field}` }])),
+    };
+    const found = await this.ofAccounts
+      .aggregate<SummedSpend>([{ $match: selected }, { $group: group }], limits)
+      .toArray();
+    return found
+      .map(({ _id: { accountId, day = '', model = '' }, ...sums }) => ({
+        accountId,
+        day,
+        model,
+        ...sums,
+        costNano: BigInt(sums.costNano),
+        vendorCostNano: BigInt(sums.vendorCostNano),
+        costedNano: BigInt(sums.costedNano),
+      }))
+      .sort((one, other) => compare(one.accountId, other.accountId) || compare(one.day, other.day));
   }
 
   /** The names of some accounts, by their ids, in the order of these. */
@@ -173,8 +209,15 @@ export class SpendStore {
   }
 }
 
+/** A group of sums; those of amounts are numbers if all of them are missing. */
+type SummedSpend = SpendSums & {
+  readonly _id: { readonly accountId: string; readonly day?: string; readonly model?: string };
+};
+
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
 function addNames(
-  page: readonly AccountSpendDocument[],
+  page: readonly (StoredSpend & { readonly accountId: string })[],
   names: ReadonlyMap<string, string | undefined>,
 ): StoredSpend[] {
   return page.map((document) => {

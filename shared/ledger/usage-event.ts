@@ -40,6 +40,11 @@ export interface UsageEvent {
   readonly priceVersion: string;
   /** The end user named by the caller, if any. */
   readonly user: string | null;
+  /**
+   * Hash of the Idempotency-Key that it was sent with; null without one. Absent for lines of a batch, and in events of
+   * releases that did not note it.
+   */
+  readonly claimHash?: string | null;
   /** For lines of a batch: how many they are. Absent for a single request. */
   readonly lines?: number;
   /** For lines of a batch that are settled: how many of them failed. */
@@ -325,6 +330,7 @@ const usageChecks = listChecks<UsageDetails>({
   billedMs: optional(isNumber),
   priceVersion: isText,
   user: optional(isText),
+  claimHash: optional(isText),
   lines: optional(isCount),
   failedLines: optional(isCount),
   callStartsMs: optional((starts) => Array.isArray(starts) && starts.every(isNumber)),

@@ -2,7 +2,7 @@
 -- Checks also that no earlier request used the same Idempotency-Key, and that the account has not stored too much.
 --
 -- Also replies {'attached', limit, remaining, resetSeconds, requestId}: an earlier request had the same key and body,
--- and this one gets its response; {'conflict', limit, remaining, resetSeconds}: its body was another;
+-- and this one gets its response, which the claim counts; {'conflict', limit, remaining, resetSeconds}: its body was another;
 -- {'stored_too_much', limit, remaining, resetSeconds}.
 
 -- include 'admission.lua'
@@ -18,6 +18,7 @@ local maxStoredBytes = tonumber(ARGV[19]) -- of the account
 
 local function checkClaim(claimedBody, claimedId)
   if claimedBody ~= bodyHash then return replyWith('conflict') end
+  redis.call('HINCRBY', claim, 'replays', 1)
   return replyWith('attached', claimedId)
 end
 

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { AdminContext } from '../../scripts/admin/command.ts';
+import type { ChangeContext } from '../../scripts/admin/command.ts';
 import { openTrail } from '../../scripts/admin/open-trail.ts';
 import { queueVerbs } from '../../scripts/admin/queue.ts';
 import { AccountStore } from '../../shared/accounts/account-store.ts';
@@ -75,10 +75,10 @@ async function runQueueCommand<T>(
   const accounts = new AccountStore(mongo.db, config);
   const hotAccounts = new HotAccountStore(redis, accounts, new LedgerStore(mongo.db));
   const log = createLogger('test', 'silent');
-  const trail = openTrail({ mongo }, () => undefined);
+  const trail = openTrail({ mongo }, () => undefined, null);
   const stores = { redis, hotAccounts, config, env: stack.env, log, trail };
   const context = { ...stores, positionals: [queue], flags: new Set(flags) };
-  return (await queueVerbs[verb]!.run(context as unknown as AdminContext)) as T;
+  return (await queueVerbs[verb]!.run(context as unknown as ChangeContext)) as T;
 }
 
 /** A vendor that answers only when it is told to. */

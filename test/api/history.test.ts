@@ -118,6 +118,7 @@ test('a request is logged with every field, matching its response', async (t) =>
         reasoning_tokens: 0,
         total_time: usage['total_time']!,
         first_token_seconds: null,
+        idempotency_key: false,
         cost_request: usage['cost_request']!,
         rates: { prompt: 7, cached_prompt: 7, cache_write: 7, completion: 13 },
         quantities: {

@@ -346,8 +346,8 @@ test.serial(
     for (const { status } of await Promise.all([blocker, ...requests])) t.is(status, 200);
     const calls = callsOf('emb-timed').map(inputsOf);
     t.deepEqual(
-      new Set(calls.map((inputs) => inputs.toSorted().join())),
-      new Set(['blocker', 'slow', [...textsOf('bob', 30), 'bird'].toSorted().join()]),
+      [...new Set(calls.map((inputs) => inputs.toSorted().join()))].toSorted(),
+      ['blocker', 'slow', [...textsOf('bob', 30), 'bird'].toSorted().join()].toSorted(),
       'but requests of the same account share calls',
     );
   },

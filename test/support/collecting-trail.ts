@@ -10,6 +10,6 @@ export function createTrail() {
   };
   const store = { start: write, finish: (_: string, end: object) => write(end) } as unknown as AuditLogStore;
   const actor = { token: 'support', osUser: null, requestId: 'a request', address: '192.0.2.1' };
-  const trail = new AuditTrail({ store, actor, onUnrecorded: () => undefined });
+  const trail = new AuditTrail({ store, actor, reason: null, onUnrecorded: () => undefined });
   return { trail, written };
 }

@@ -154,6 +154,7 @@ withBrowser('an account is banned with a reason, and unbanned; its settings are 
   const dialog = page.getByRole('dialog', { name: 'Spending' });
   await dialog.getByLabel('Budget').fill('500');
   await dialog.getByLabel('Period').selectOption('weekly');
+  await dialog.getByLabel('Reason (optional)').fill('a new contract');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByText('₽500 a week').first().waitFor();
   const { budget } = (await readAccount(id)) as unknown as { budget: { amount: number; period: string } };
@@ -182,6 +183,7 @@ withBrowser('an account is banned with a reason, and unbanned; its settings are 
   await page.getByRole('row', { name: /Webhook secret.*Replaced: yes/ }).waitFor();
   await page.getByRole('row', { name: /Webhook secret.*Shown: yes/ }).waitFor();
   await page.getByRole('rowheader', { name: 'Unbanned' }).waitFor();
+  await page.getByRole('row', { name: /₽500 a week.*Reason: a new contract/ }).waitFor();
   t.is(new URL(page.url()).search, '?tab=changes');
 });
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { startVendorSimulator, type VendorSimulator } from '../../scripts/vendor-simulator/simulator.ts';
+import { createApiKey } from '../../shared/accounts/credentials.ts';
 import { callAdmin, createToken, testAdminToken, type ListedPage } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
@@ -81,8 +82,15 @@ withBrowser('a model is disabled after its numbers were shown, and enabled again
   await confirm.waitFor({ state: 'detached' });
   await dialog.getByRole('button', { name: 'Disable…' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Enter');
+  const reason = confirm.getByLabel('Reason (optional)');
+  await reason.fill(`its key ${createApiKey()} leaked`);
+  await confirm.getByRole('button', { name: 'Disable the model' }).click();
+  await confirm.getByText('Leave out API keys').waitFor();
+  await reason.fill('overcharged, ticket 812');
   await confirm.getByRole('button', { name: 'Disable the model' }).click();
   await dialog.getByText('An operator has disabled it').waitFor();
+  await dialog.getByText('overcharged, ticket 812').waitFor();
+  await dialog.getByRole('link', { name: /^by ADMIN_TOKEN/ }).waitFor();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
   await takeScreenshots(web, 'console-model-disabled');
   t.is(await dialog.getByRole('button', { name: 'Disable…' }).count(), 0);
@@ -103,8 +111,10 @@ withBrowser('a route is drained, its upstream too, and both are undrained', asyn
   const confirm = page.getByRole('dialog', { name: 'Take first out of service for sales/single' });
   await confirm.getByText('sales/single will have no route left').waitFor();
   await takeScreenshots(web, 'console-drain');
+  await confirm.getByLabel('Reason (optional)').fill('timeouts since 14:05');
   await confirm.getByRole('button', { name: 'Take out', exact: true }).click();
   await dialog.getByText('All of its routes are taken out of service. Requests').waitFor();
+  await dialog.getByText('timeouts since 14:05').waitFor();
   const account = await pages.stack.createAccount();
   t.is(await chat(account, 'sales/single'), 'model_disabled');
   t.is(await chat(account, 'both'), 'ok');

@@ -58,8 +58,10 @@ const pages = usePages(
     [failedId, recoveredId, steadyId] = await Promise.all([
       send('failing'),
       send('recovering'),
-      send('steady'),
+      send('steady', { 'idempotency-key': 'order 17' }),
     ]);
+    // It gets the same response, so it has no row.
+    await send('steady', { 'idempotency-key': 'order 17' });
     const rows = Array.from({ length: 60 }, (_, i) =>
       requestRow(account.id, {
         model: 'steady',
@@ -72,11 +74,9 @@ const pages = usePages(
 );
 test.after.always(() => vendor?.close());
 
-async function send(model: string): Promise<string> {
-  const response = await pages.stack.post('/v1/chat/completions', account.apiKey, {
-    model,
-    messages: [{ role: 'user', content: 'one two three' }],
-  });
+async function send(model: string, headers: Record<string, string> = {}): Promise<string> {
+  const body = { model, messages: [{ role: 'user', content: 'one two three' }] };
+  const response = await pages.stack.post('/v1/chat/completions', account.apiKey, body, headers);
   await response.arrayBuffer();
   const id = response.headers.get('x-request-id')!;
   await findRow(pages.stack, id);
@@ -178,6 +178,14 @@ withBrowser('filters survive a reload, and the file has exactly what is filtered
   await rows.first().getByRole('link').first().click();
   const dialog = page.getByRole('dialog', { name: 'Request' });
   await dialog.getByText(steadyId).first().waitFor();
+  await dialog.getByText('sent again 1 time').waitFor();
+  const { total_time: seconds } = (
+    await callAdmin<{ total_time: number }>(pages.stack.url, testAdminToken, 'GET', `/requests/${steadyId}`)
+  ).body;
+  await dialog
+    .getByText(`${seconds.toFixed(3)} sec`, { exact: true })
+    .first()
+    .waitFor();
   const sums = dialog.locator('.cost-table tfoot tr:last-child td:last-child');
   const [cost, vendorCost] = await Promise.all([readNano(sums.nth(0)), readNano(sums.nth(1))]);
   const { costNano, vendorCostNano } = await findRow(pages.stack, steadyId);
@@ -220,17 +228,18 @@ withBrowser('a rejected request is among its own, with what the customer was tol
 withBrowser('the audit shows a change with its token and its difference', async (t) => {
   const web = await openConsole(t);
   const { page } = web;
-  await callAdmin(pages.stack.url, testAdminToken, 'PATCH', `/accounts/${account.id}`, {
-    requests_per_minute: 77,
-  });
+  const change = `/accounts/${account.id}?reason=more+traffic`;
+  await callAdmin(pages.stack.url, testAdminToken, 'PATCH', change, { requests_per_minute: 77 });
   await web.open(`/admin/audit?resource=account:${account.id}`);
   const row = page.getByRole('row', { name: /Account changed/ });
   await row.getByRole('cell', { name: 'ADMIN_TOKEN' }).waitFor();
+  await row.getByText('Reason: more traffic').waitFor();
   t.deepEqual(await findAxeProblems(web), []);
   await takeScreenshots(web, 'console-audit', false);
   await row.getByRole('link').first().click();
   const dialog = page.getByRole('dialog', { name: 'Account changed' });
   await dialog.getByRole('row', { name: /Requests per minute.*77/ }).waitFor();
+  await dialog.getByText('more traffic').waitFor();
   await takeScreenshots(web, 'console-audit-event', false);
 });
 

@@ -164,7 +164,7 @@ withBrowser(
       await dialog.getByText('1 other entry stays').waitFor();
       const discard = dialog.getByRole('button', { name: 'Discard the entry' });
       t.true(await discard.isDisabled());
-      await dialog.getByRole('textbox').fill(entry);
+      await dialog.getByLabel(`Type ${entry} to confirm`).fill(entry);
       return { dialog, discard };
     };
     const { dialog, discard } = await openDialog(first);

@@ -9,6 +9,8 @@ import { Dialog, DialogActions } from '../ui/dialog.tsx';
 import { Field } from '../ui/field.tsx';
 import { ErrorText, Skeleton } from '../ui/states.tsx';
 import { consoleQueries } from './api.ts';
+import type { GivenReason } from './dry-run.ts';
+import { findReasonProblem, ReasonField, toGivenReason } from './reason-field.tsx';
 import { useConsole } from './texts.ts';
 
 export interface ConfirmActionProps<Effect, Result> {
@@ -22,13 +24,14 @@ export interface ConfirmActionProps<Effect, Result> {
   readonly describe?: (effect: Effect) => ComponentChildren;
   /** A word to type first, such as the name of what is emptied. */
   readonly word?: string;
-  /** Whether a reason must be given, which `run` gets. */
+  /** Whether a reason must be given. */
   readonly needsReason?: boolean;
   /** Whether the fields in `children` are filled in. */
   readonly isReady?: boolean;
   /** Fields of the action, or more about it. */
   readonly children?: ComponentChildren;
-  readonly run: (reason: string) => Promise<Result>;
+  /** @param given the reason, if there is one: as the query of the change takes it */
+  readonly run: (given: GivenReason) => Promise<Result>;
   /** Called when it is done; the caller closes the dialog. Everything that was read is read again. */
   readonly onDone: (result: Result) => void;
   readonly onClose: () => void;
@@ -41,13 +44,14 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
   const common = useCommon();
   const [typed, setTyped] = useState('');
   const [reason, setReason] = useState('');
-  const [isReasonMissing, setIsReasonMissing] = useState(false);
+  const [isChecked, setIsChecked] = useState(false);
+  const problem = findReasonProblem(reason, needsReason);
   const effect = useEffectOf(props);
   const isCounted = props.preview === undefined || effect.data !== undefined || effect.error !== null;
   // A second click may come before the first one is shown.
   const isSent = useRef(false);
   const work = useMutation({
-    mutationFn: () => props.run(reason.trim()),
+    mutationFn: () => props.run(toGivenReason(reason)),
     onSuccess: async (result) => {
       props.onDone(result);
       // What the action would do is not asked again once it is done.
@@ -60,9 +64,8 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
   const isTyped = word === undefined || typed.trim() === word;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const lacksReason = needsReason && reason.trim() === '';
-    setIsReasonMissing(lacksReason);
-    if (lacksReason || !isTyped || !isReady || !isCounted || isSent.current) return;
+    setIsChecked(true);
+    if (problem !== null || !isTyped || !isReady || !isCounted || isSent.current) return;
     isSent.current = true;
     work.mutate();
   };
@@ -71,16 +74,12 @@ export function ConfirmAction<Effect, Result>(props: ConfirmActionProps<Effect, 
       <form onSubmit={submit} noValidate>
         {props.preview !== undefined && <EffectText effect={effect} describe={props.describe} />}
         {children}
-        {needsReason && (
-          <Field
-            label={t('reason')}
-            hint={t('reasonHint')}
-            maxLength={500}
-            value={reason}
-            error={isReasonMissing ? t('reasonMissing') : null}
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
-        )}
+        <ReasonField
+          value={reason}
+          isRequired={needsReason}
+          problem={isChecked ? problem : findReasonProblem(reason)}
+          onChange={setReason}
+        />
         {word !== undefined && (
           <Field
             label={t('typeToConfirm', { word })}

@@ -22,3 +22,19 @@ export async function readDone<Result>(response: Promise<Result>): Promise<Exclu
   if (isDryRun(result)) throw new Error('The response is that of a dry run.');
   return result as Exclude<Result, DryRun>;
 }
+
+/** The reason that an operator gave, as the query of a change takes it; empty without one. */
+export interface GivenReason {
+  readonly reason?: string;
+}
+
+/** Why a change is called: to count what it would do, until the signal is aborted, or to make it. */
+export type CallPurpose = AbortSignal | GivenReason;
+
+/** Returns the options of such a call. */
+export const toCall = (
+  purpose: CallPurpose,
+): { readonly query: GivenReason & { readonly dry_run?: true }; readonly signal: AbortSignal | null } =>
+  purpose instanceof AbortSignal
+    ? { query: { dry_run: true }, signal: purpose }
+    : { query: purpose, signal: null };

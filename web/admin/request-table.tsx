@@ -92,7 +92,8 @@ function useColumns({
       name: t('requestDuration'),
       isNumber: true,
       isMinor: true,
-      render: ({ total_time: seconds }) => (seconds === null ? '–' : format.seconds(seconds)),
+      render: ({ total_time: seconds }) =>
+        seconds === null ? '–' : <span title={format.exactSeconds(seconds)}>{format.seconds(seconds)}</span>,
     },
   ];
 }

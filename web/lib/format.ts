@@ -91,6 +91,15 @@ function createFormat(language: Language, timeZone: string) {
         unitDisplay: 'short',
         maximumFractionDigits: value < 10 ? 2 : 0,
       }),
+    /** With milliseconds. */
+    exactSeconds: (value: number): string =>
+      number(value, {
+        style: 'unit',
+        unit: 'second',
+        unitDisplay: 'short',
+        minimumFractionDigits: 3,
+        maximumFractionDigits: 3,
+      }),
     /** `2 h 5 min`: the two largest units of a time that may be long. */
     duration: (seconds: number): string => formatDuration(number, seconds),
     bytes: (value: number): string => formatBytes(number, value),

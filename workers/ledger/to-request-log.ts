@@ -29,6 +29,7 @@ export function toRequestLog(entry: LedgerEntry & { kind: 'charge' }): RequestLo
     billedMs: event.billedMs,
     priceVersion: event.priceVersion,
     user: event.user,
+    ...(event.claimHash !== undefined && { claimHash: event.claimHash }),
     ...(event.lines !== undefined && { lines: event.lines }),
     ...(event.calls !== undefined && { calls: event.calls }),
     ...(event.callStartsMs !== undefined && { callStartsMs: event.callStartsMs }),

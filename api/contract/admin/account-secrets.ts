@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { AdminAccountPath, accountExample } from './accounts.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
+import { ReasonQuery } from './fields.ts';
 
 const path = accountExample;
 const id = path.account_id;
@@ -48,6 +49,7 @@ export const getWebhookSecret = defineOperation({
   auth: 'admin',
   adminScope: 'all',
   pathParameters: AdminAccountPath,
+  query: ReasonQuery,
   response: WebhookSecret,
   errors: ['not_found', 'validation_failed'],
   example: { path, response: webhookSecret },

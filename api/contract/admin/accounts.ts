@@ -3,8 +3,17 @@ import { maxQueuedJobsBound, maxWeight } from '../../../shared/accounts/job-sett
 import { Nullable } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { settingExamples, settingFields, settingInputs } from './account-settings.ts';
-import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Moment, OptionalMoment, PageOfAdmin, Reason, Roubles, maxAmount, pageQuery } from './fields.ts';
+import { DryRunQuery, dryRunQuery, dryRuns } from './dry-run.ts';
+import {
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  Reason,
+  ReasonQuery,
+  Roubles,
+  maxAmount,
+  pageQuery,
+} from './fields.ts';
 
 const maxRequests = 1_000_000_000;
 
@@ -116,6 +125,7 @@ export const createAccount = defineOperation({
   auth: 'admin',
   adminScope: 'billing',
   permanentKey: 'optional',
+  query: ReasonQuery,
   body: CreateAccountRequest,
   response: Type.Object(
     {
@@ -191,6 +201,7 @@ export const updateAccount = defineOperation({
   path: '/admin/accounts/{account_id}',
   auth: 'admin',
   pathParameters: AdminAccountPath,
+  query: ReasonQuery,
   body: UpdateAccountRequest,
   response: AdminAccountDetails,
   errors: ['not_found'],
@@ -251,6 +262,7 @@ export const creditAccount = defineOperation({
   adminScope: 'billing',
   permanentKey: 'required',
   pathParameters: AdminAccountPath,
+  query: ReasonQuery,
   body: CreditRequest,
   response: AccountCredit,
   errors: ['not_found', 'idempotency_conflict'],
@@ -277,7 +289,7 @@ export const banAccount = defineOperation({
   path: '/admin/accounts/{account_id}/ban',
   auth: 'admin',
   pathParameters: AdminAccountPath,
-  query: DryRunQuery,
+  query: Type.Object(dryRunQuery),
   body: Type.Object({ reason: Reason }, { title: 'BanRequest' }),
   response: AdminAccountDetails,
   additionalResponses: [dryRuns.banAccount],
@@ -297,6 +309,7 @@ export const unbanAccount = defineOperation({
   path: '/admin/accounts/{account_id}/unban',
   auth: 'admin',
   pathParameters: AdminAccountPath,
+  query: ReasonQuery,
   response: AdminAccountDetails,
   errors: ['not_found'],
   example: { path, response: details },

@@ -12,6 +12,7 @@ import {
   PageOfAdmin,
   Roubles,
   pageQuery,
+  reasonQuery,
 } from './fields.ts';
 import { ownerQuery } from './work.ts';
 
@@ -140,7 +141,7 @@ export const cancelAdminBatch = defineOperation({
   path: '/admin/batches/{batch_id}/cancel',
   auth: 'admin',
   pathParameters: batchPath,
-  query: Type.Object({ ...ownerQuery.properties, ...dryRunQuery }),
+  query: Type.Object({ ...ownerQuery.properties, ...dryRunQuery, ...reasonQuery }),
   response: AdminBatch,
   additionalResponses: [dryRuns.cancelBatch],
   errors: ['not_found'],
@@ -160,7 +161,7 @@ export const retryAdminBatch = defineOperation({
   auth: 'admin',
   permanentKey: 'optional',
   pathParameters: batchPath,
-  query: ownerQuery,
+  query: Type.Object({ ...ownerQuery.properties, ...reasonQuery }),
   response: AdminBatch,
   errors: ['not_found', 'validation_failed', 'too_many_jobs'],
   example: { ...ofBatch, response: { ...whole, status: 'in_progress', lines_total: 2 } },

@@ -12,6 +12,7 @@ import {
   OptionalMoment,
   PageOfAdmin,
   pageQuery,
+  ReasonQuery,
   Roubles,
 } from './fields.ts';
 
@@ -89,6 +90,7 @@ export const createRefillCodes = defineOperation({
   auth: 'admin',
   adminScope: 'billing',
   permanentKey: 'optional',
+  query: ReasonQuery,
   body: CreateCodesRequest,
   response: Type.Object(
     {

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { Nullable, StringEnum, Time } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { findingStatuses } from '../../../shared/doctor/finding.ts';
+import { ReasonQuery } from './fields.ts';
 
 const Finding = Type.Object(
   {
@@ -68,6 +69,7 @@ export const checkAdminUpstreams = defineOperation({
   method: 'post',
   path: '/admin/doctor/upstreams',
   auth: 'admin',
+  query: ReasonQuery,
   response,
   errors: [],
   example: {

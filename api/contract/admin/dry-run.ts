@@ -3,9 +3,9 @@ import { batchStatuses } from '../../../shared/contract/batch-terms.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { jobStatuses } from '../../../shared/contract/job-terms.ts';
 import type { AdditionalResponse } from '../../../shared/contract/operation.ts';
-import { Count, OptionalMoment, Roubles } from './fields.ts';
+import { Count, OptionalMoment, reasonQuery, Roubles } from './fields.ts';
 
-/** The query of an operation that stops or takes away something. */
+/** Whether an operation that stops or takes away something only says what it would do. */
 export const dryRunQuery = {
   dry_run: Type.Boolean({
     default: false,
@@ -14,7 +14,8 @@ export const dryRunQuery = {
   }),
 };
 
-export const DryRunQuery = Type.Object(dryRunQuery);
+/** The query of such an operation. */
+export const DryRunQuery = Type.Object({ ...dryRunQuery, ...reasonQuery });
 
 /** Describes the response of an operation with `dry_run`. */
 const defineDryRun = <T extends TProperties>(

@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import { maxReasonInQuery, maxReasonLength } from '../../../shared/contract/admin-terms.ts';
 import { Nullable } from '../../../shared/contract/fields.ts';
 
 /** The query of a list. Lists with filters add theirs. */
@@ -51,10 +52,25 @@ export const LastRefusal = Nullable(
 
 export const Reason = Type.String({
   minLength: 1,
-  maxLength: 500,
+  maxLength: maxReasonLength,
   format: 'plain-text',
-  description: 'Why; for operators.',
+  description: 'Why; for operators. It is also the reason in the audit log. Keys and codes in it are masked.',
 });
+
+/** The query of a change that is recorded, unless its body has a reason. Beside `dry_run`, because not all have a body. */
+export const reasonQuery = {
+  reason: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: maxReasonInQuery,
+      format: 'reason',
+      description:
+        'Why, for operators: it is in the audit log. In a query because not all changes have a body; it must not contain a key ' +
+        'or a code.',
+    }),
+  ),
+};
+export const ReasonQuery = Type.Object(reasonQuery);
 
 /** An amount that the operator gives. */
 export const maxAmount = 9_000_000;

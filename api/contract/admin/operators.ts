@@ -3,7 +3,15 @@ import { adminScopes } from '../../../shared/contract/admin-terms.ts';
 import { Nullable, StringEnum, TimeBound } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { AccountName, IdInQuery, Moment, OptionalMoment, PageOfAdmin, pageQuery } from './fields.ts';
+import {
+  AccountName,
+  IdInQuery,
+  Moment,
+  OptionalMoment,
+  PageOfAdmin,
+  pageQuery,
+  ReasonQuery,
+} from './fields.ts';
 
 const Scope = StringEnum(adminScopes, {
   description:
@@ -52,6 +60,7 @@ export const createAdminToken = defineOperation({
   method: 'post',
   path: '/admin/tokens',
   auth: 'admin',
+  query: ReasonQuery,
   body: CreateTokenRequest,
   response: Type.Object(
     { ...tokenFields, token: Type.String({ description: 'The token, which is shown only here.' }) },
@@ -174,6 +183,12 @@ const AuditEvent = Type.Object(
     action: Type.String(),
     resource: Type.String({ description: 'Its type, a colon, and its id.' }),
     account_name: AccountName,
+    reason: Nullable(
+      Type.String({
+        description:
+          'Why, if the operator gave a reason: `reason` of the call, or `--reason` of the command. Null also for changes of earlier releases.',
+      }),
+    ),
     outcome: StringEnum(['started', 'done', 'failed'], {
       description: '`started`: how it ended is not known, because the process died or a store failed.',
     }),
@@ -195,6 +210,7 @@ const event = {
   action: 'account.credit',
   resource: 'account:0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a',
   account_name: 'Example Ltd',
+  reason: 'paid by invoice 17',
   outcome: 'done',
   ended_at: '2026-11-21T09:15:04.012Z',
   before: { balance: 100, free_requests: 0 },

@@ -24,8 +24,10 @@ const trafficFields = {
   succeeded: Count(),
   failed: Count('Requests that failed here or at a vendor (5xx).'),
   rejected: Count(
-    'Requests that a vendor rejected, and those whose caller cancelled or left (4xx). Requests that were refused before a ' +
-      'worker took them are not counted.',
+    'Requests that reached a model and ended with a status of 4xx, which is neither for nor against the model: the vendor ' +
+      'refused the request itself, such as with `upstream_rejected`, or its caller cancelled it or left (499). Those that ended ' +
+      'before a model was called are not among them, nor in any other of these numbers: no key, no money, over a limit, not ' +
+      'valid, or cancelled while they waited. `GET /v1/admin/requests?outcome=rejected` lists such requests.',
   ),
   median_seconds: seconds(
     'From admission to the end of the requests that succeeded, without durable jobs and lines of batches, for which nobody waits: half were as fast. Null if there are none.',

@@ -56,6 +56,8 @@ const request: AdminRequest = {
   free: false,
   user: null,
   user_ip: '203.0.113.17',
+  idempotency_key: true,
+  replays: null,
   price_version: '0123456789ab',
 };
 
@@ -143,7 +145,7 @@ export const getAdminRequest = defineOperation({
   }),
   response: AdminRequest,
   errors: ['not_found'],
-  example: { path: { request_id: requestId }, response: request },
+  example: { path: { request_id: requestId }, response: { ...request, replays: 1 } },
 });
 
 const spend: AdminSpend = {

@@ -3,7 +3,7 @@ import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { ModelType } from '../../../shared/contract/models.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { DryRunQuery, dryRuns } from './dry-run.ts';
-import { Count, LastRefusal, PageOfAdmin, pageQuery } from './fields.ts';
+import { Count, LastRefusal, PageOfAdmin, pageQuery, ReasonQuery } from './fields.ts';
 
 const AdminModel = Type.Object(
   {
@@ -84,6 +84,7 @@ export const testModel = defineOperation({
   path: '/admin/models/{model_id}/test',
   auth: 'admin',
   pathParameters: modelPath,
+  query: ReasonQuery,
   response: Type.Object(
     {
       model: Type.String(),
@@ -234,6 +235,7 @@ export const resetUpstream = defineOperation({
   path: '/admin/upstreams/{name}/reset',
   auth: 'admin',
   pathParameters: upstreamPath,
+  query: ReasonQuery,
   body: UpstreamRequest,
   response: UpstreamRoutes,
   errors: ['not_found', 'model_not_found'],
@@ -268,6 +270,7 @@ export const undrainUpstream = defineOperation({
   path: '/admin/upstreams/{name}/undrain',
   auth: 'admin',
   pathParameters: upstreamPath,
+  query: ReasonQuery,
   body: UpstreamRequest,
   response: UpstreamRoutes,
   errors: ['not_found', 'model_not_found'],

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { noGrantReasons } from '../../../shared/accounts/no-grant-reasons.ts';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
-import { DryRunQuery, dryRuns } from './dry-run.ts';
+import { DryRunQuery, dryRunQuery, dryRuns } from './dry-run.ts';
 import {
   AccountName,
   Count,
@@ -10,6 +10,7 @@ import {
   OptionalMoment,
   PageOfAdmin,
   Reason,
+  ReasonQuery,
   Roubles,
   pageQuery,
 } from './fields.ts';
@@ -215,7 +216,7 @@ export const banUser = defineOperation({
   path: '/admin/users/{user_id}/ban',
   auth: 'admin',
   pathParameters: userPath,
-  query: DryRunQuery,
+  query: Type.Object(dryRunQuery),
   body: Type.Object({ reason: Reason }, { title: 'BanRequest' }),
   response: Type.Object(
     { ...userFields, was_already_banned: Type.Boolean(), sessions_ended: Count() },
@@ -244,6 +245,7 @@ export const unbanUser = defineOperation({
   path: '/admin/users/{user_id}/unban',
   auth: 'admin',
   pathParameters: userPath,
+  query: ReasonQuery,
   response: Type.Object({ ...userFields, was_banned: Type.Boolean() }, { title: 'UnbannedUser' }),
   errors: ['not_found'],
   example: { ...ofUser, response: { ...user, was_banned: true } },

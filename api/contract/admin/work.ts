@@ -11,6 +11,7 @@ import {
   OptionalMoment,
   PageOfAdmin,
   pageQuery,
+  reasonQuery,
   Roubles,
 } from './fields.ts';
 
@@ -176,7 +177,7 @@ export const retryQueue = defineOperation({
   path: '/admin/queues/{queue}/retry',
   auth: 'admin',
   pathParameters: queuePath,
-  query: Type.Object({ ...dryRunQuery, after: pageQuery.after }),
+  query: Type.Object({ ...dryRunQuery, after: pageQuery.after, ...reasonQuery }),
   response: Type.Object(
     {
       queue: StringEnum(queueNames),
@@ -265,7 +266,7 @@ export const cancelAdminJob = defineOperation({
   path: '/admin/jobs/{job_id}/cancel',
   auth: 'admin',
   pathParameters: jobPath,
-  query: Type.Object({ ...ownerQuery.properties, ...dryRunQuery }),
+  query: Type.Object({ ...ownerQuery.properties, ...dryRunQuery, ...reasonQuery }),
   response: AdminJob,
   additionalResponses: [dryRuns.cancelJob],
   errors: ['not_found'],

@@ -56,13 +56,26 @@ export function refuseUnknownQuery(_: Services, operation: Operation): ApiMiddle
   };
 }
 
+/** A call that may say why it changes something: in its query, or in its body if that has a reason. */
+type ReasonedContext = ApiContext & {
+  readonly state:
+    | { readonly query: { readonly reason?: string } }
+    | { readonly body: { readonly reason: string } };
+};
+
+function readReason({ state }: ReasonedContext): string | null {
+  const { query, body } = state as { query?: { reason?: string }; body?: { reason?: string } };
+  return query?.reason ?? body?.reason ?? null;
+}
+
 /** Opens the audit log for the changes of a call. */
-export function trailOf({ mongo, log }: Services, context: ApiContext): AuditTrail {
+export function trailOf({ mongo, log }: Services, context: ReasonedContext): AuditTrail {
   const { name: token } = adminOf(context);
   const { requestId } = context.state;
   return new AuditTrail({
     store: new AuditLogStore(mongo.db),
     actor: { token, osUser: null, requestId, address: context.ip },
+    reason: readReason(context),
     onUnrecorded: (error) =>
       log.warn({ requestId, token, err: error }, 'the end of a change by an operator was not recorded'),
   });

@@ -24,6 +24,7 @@ import {
   type SpendDimension,
 } from '../../../shared/ledger/sum-spend.ts';
 import type { RunRead } from '../../../shared/ledger/spend-store.ts';
+import { readReplays } from '../../../shared/money/replay-count-store.ts';
 import { operations } from '../../contract/operations.ts';
 import type { ApiContext } from '../../http/request/context.ts';
 import type { Services } from '../../services.ts';
@@ -88,8 +89,12 @@ async function sendCsv(services: Services, context: ApiContext, filter: RequestF
 
 async function present(services: Services, { row, entry }: FoundRequest): Promise<NamelessRequest> {
   if (row === undefined) return presentExpiredRequest(entry);
-  const [priced] = await services.prices.addTo([row]);
-  return presentRequest(priced!, services.catalog);
+  const [[priced], replays] = await Promise.all([
+    services.prices.addTo([row]),
+    // The log is readable without Redis. Then it is not known.
+    readReplays(services.redis, row).catch(() => null),
+  ]);
+  return { ...presentRequest(priced!, services.catalog), replays };
 }
 
 export const getAdminRequest = defineAdminEndpoint(

@@ -50,6 +50,7 @@ function presentRequestLog(priced: PricedRow): RequestLog {
     reasoning_tokens: reasoningTokens ?? null,
     total_time: row.durationMs / 1_000,
     first_token_seconds: toSeconds(firstTokenMs),
+    idempotency_key: row.claimHash === undefined ? null : row.claimHash !== null,
     cost_request: toRubNumber(row.costNano),
     ...presentCharges(charges),
     shortfall: toRubNumber(row.shortfallNano),

@@ -43,7 +43,7 @@ export const redisKeys = {
   orphans: (shard: number) => `mg:${tag(shard)}:orphans`,
   /** Hash: minute of the hour → `minute requests nano-roubles`, for the last hour of one account. */
   recentMinutes: (accountId: string) => `mg:${tag(shardOf(accountId))}:minutes:${accountId}`,
-  /** Hash: the request that used an account's Idempotency-Key, and the fingerprint of its body; a day. */
+  /** Hash: the request that used an account's Idempotency-Key, the fingerprint of its body, and its `replays`; a day. */
   claim: (accountId: string, keyHash: string) =>
     `mg:${tag(shardOf(accountId))}:claim:${accountId}:${keyHash}`,
   /**

@@ -156,6 +156,7 @@ async function settle(
     billedMs: usage.durationMs,
     priceVersion: request.priceVersion,
     user: request.user,
+    claimHash: request.claimHash,
     ...(calls.length > 0 && { calls, ...(callStartsMs !== undefined && { callStartsMs }) }),
     ...(vendorCostNano !== null && { vendorCostNano: vendorCostNano.toString() }),
   };

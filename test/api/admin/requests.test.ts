@@ -36,13 +36,56 @@ interface RequestPage extends ListedPage<AdminRequest> {
 const chat = { model: 'demo-echo', messages: [{ role: 'user', content: 'one two three' }] };
 const today = new Date().toISOString().slice(0, 10);
 
-async function sendChat(apiKey: string): Promise<string> {
-  const response = await stack.post('/v1/chat/completions', apiKey, chat);
+async function sendChat(apiKey: string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  const response = await stack.post('/v1/chat/completions', apiKey, chat, headers);
   await response.arrayBuffer();
   const id = response.headers.get('x-request-id')!;
   await findRow(stack, id);
   return id;
 }
+
+test('a request says whether it had an Idempotency-Key, and how often it was replayed; old rows do not know', async (t) => {
+  const account = await stack.createAccount();
+  const keyed = await sendChat(account.apiKey, { 'idempotency-key': 'order 17' });
+  const read = async (id: string) => (await get<AdminRequest>(`/requests/${id}`)).body;
+  t.like(await read(keyed), { idempotency_key: true, replays: 0 });
+  t.is(await sendChat(account.apiKey, { 'idempotency-key': 'order 17' }), keyed);
+  t.is(await sendChat(account.apiKey, { 'idempotency-key': 'order 17' }), keyed);
+  t.like(await read(keyed), { idempotency_key: true, replays: 2 });
+  const conflict = { ...chat, max_tokens: 3 };
+  const headers = { 'idempotency-key': 'order 17' };
+  t.is((await stack.post('/v1/chat/completions', account.apiKey, conflict, headers)).status, 409);
+  t.is((await read(keyed)).replays, 2, 'a conflict is no replay');
+  t.is((await readAdmin<AdminRequest>(stack.env, 'request', 'show', keyed)).replays, 2);
+
+  const plain = await sendChat(account.apiKey);
+  t.like(await read(plain), { idempotency_key: false, replays: null });
+  const page = await get<RequestPage>(`/requests?account=${account.id}`);
+  t.deepEqual(
+    page.body.data.map(({ id, idempotency_key, replays }) => [id, idempotency_key, replays]),
+    [
+      [plain, false, null],
+      [keyed, true, null],
+    ],
+  );
+  const log = await callApi<{ items: { request_id: string; idempotency_key: boolean }[] }>(
+    stack.url,
+    account.apiKey,
+    'GET',
+    '/users/request_logs',
+  );
+  t.deepEqual(
+    log.body.items.map((row) => [row.request_id, row.idempotency_key]),
+    [
+      [plain, false],
+      [keyed, true],
+    ],
+  );
+
+  const old = requestRow(account.id, { ordinal: 3 });
+  await stack.mongo.db.collection<RequestLogDocument>('request_logs').insertOne(old);
+  t.like(await read(old._id), { idempotency_key: null, replays: null });
+});
 
 test('a request is found by its id, with its account, upstream and attempts; a built-in model costs the operator nothing', async (t) => {
   const account = await stack.createAccount();

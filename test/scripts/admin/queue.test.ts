@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { AdminContext } from '../../../scripts/admin/command.ts';
+import type { ChangeContext } from '../../../scripts/admin/command.ts';
 import { openTrail } from '../../../scripts/admin/open-trail.ts';
 import { queueVerbs } from '../../../scripts/admin/queue.ts';
 import type { SettingsChange } from '../../../shared/accounts/account-settings.ts';
@@ -43,9 +43,9 @@ async function run<T>(
     new LedgerStore(mongo.db),
   );
   const names = { config, env: stack.env, log: createLogger('test', 'silent'), positionals: [queue] };
-  const trail = openTrail({ mongo }, () => undefined);
+  const trail = openTrail({ mongo }, () => undefined, null);
   const flags = new Set<string>();
-  const context = { redis, hotAccounts, trail, warn, flags, ...names } as unknown as AdminContext;
+  const context = { redis, hotAccounts, trail, warn, flags, ...names } as unknown as ChangeContext;
   return (await queueVerbs[verb]!.run(context)) as T;
 }
 

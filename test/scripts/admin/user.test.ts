@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { AdminContext } from '../../../scripts/admin/command.ts';
+import type { ChangeContext } from '../../../scripts/admin/command.ts';
 import { openTrail } from '../../../scripts/admin/open-trail.ts';
 import { userVerbs } from '../../../scripts/admin/user.ts';
 import { AccountStore } from '../../../shared/accounts/account-store.ts';
@@ -223,17 +223,17 @@ test('if only the mail or the final audit record fails, the command still succee
         return name === method ? fail : typeof value === 'function' ? value.bind(target) : value;
       },
     });
-  const context = (positional: string, failing: keyof AuditStore): AdminContext =>
+  const context = (positional: string, failing: keyof AuditStore): ChangeContext =>
     ({
       ...stack,
       accounts: new AccountStore(stack.mongo.db, stack.config),
       web: { ...stores, audit: auditFailingOn(failing) },
-      trail: openTrail(stack, () => undefined),
+      trail: openTrail(stack, () => undefined, null),
       positionals: [positional],
       options: { reason: 'a test' },
       flags: new Set(),
       warn: (text: string) => warnings.push(text),
-    }) as unknown as AdminContext;
+    }) as unknown as ChangeContext;
   const warnings: string[] = [];
 
   t.like(await userVerbs['unlink']!.run(context(id, 'markQueued')), { id, email: user.email });

@@ -6,7 +6,7 @@ import { AppError } from '../../../shared/contract/errors.ts';
 const actor = { token: 'billing', osUser: null, requestId: 'a request', address: '192.0.2.1' };
 
 /** Collects what is written. @param failing the method that fails */
-function createTrail(failing: 'start' | 'finish' | null = null) {
+function createTrail(failing: 'start' | 'finish' | null = null, reason: string | null = null) {
   const written: object[] = [];
   const unrecorded: unknown[] = [];
   const write = (name: 'start' | 'finish', fields: object): string => {
@@ -18,7 +18,7 @@ function createTrail(failing: 'start' | 'finish' | null = null) {
     start: async (event: object) => write('start', event),
     finish: async (id: string, end: object) => write('finish', { id, ...end }),
   } as unknown as AuditLogStore;
-  const trail = new AuditTrail({ store, actor, onUnrecorded: (error) => unrecorded.push(error) });
+  const trail = new AuditTrail({ store, actor, reason, onUnrecorded: (error) => unrecorded.push(error) });
   return { trail, written, unrecorded };
 }
 
@@ -43,6 +43,13 @@ test('a change is recorded before it is made, and its end with what it became', 
     before: { banned: false },
   });
   t.like(written[1], { name: 'finish', outcome: 'done', after: { value: 7 }, error: null });
+});
+
+test('the reason is recorded before the change is made, without what was pasted into it by mistake', async (t) => {
+  const { trail, written } = createTrail(null, ` lost mga-${'x'.repeat(43)} `);
+  await trail.run(change, async () => t.like(written[0], { reason: 'lost mga-…' }));
+  const { trail: other, written: others } = createTrail();
+  await other.run(change, async () => t.like(others[0], { reason: null }));
 });
 
 test('a change that cannot be recorded is not made', async (t) => {

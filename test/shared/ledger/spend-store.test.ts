@@ -83,6 +83,22 @@ test('spending is summed by any of account, model and day, in this order', async
     accounts.map((account) => [account, 6 * requestsOf(account)]),
   );
   t.deepEqual(
+    (await read(['account', 'model'])).map(({ account, model, requests }) => [account, model, requests]),
+    accounts.flatMap((account) => models.map((model) => [account, model, 3 * requestsOf(account)])),
+  );
+  t.deepEqual(
+    (await read(['account', 'day'])).map(({ account, day, requests, cost, name }) => [
+      account,
+      name,
+      day,
+      requests,
+      cost,
+    ]),
+    accounts.flatMap((account, i) =>
+      days.map((day) => [account, `Account ${i}`, day, 2 * requestsOf(account), 2 * requestsOf(account)]),
+    ),
+  );
+  t.deepEqual(
     (await read(['model'])).map(({ model, requests }) => [model, requests]),
     models.map((model) => [model, 18]),
   );

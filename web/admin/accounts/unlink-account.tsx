@@ -1,16 +1,14 @@
 import { showToast } from '../../ui/toast.tsx';
 import { adminApi, call } from '../api.ts';
 import { ConfirmAction } from '../confirm-action.tsx';
-import { readDone, readEffects } from '../dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose } from '../dry-run.ts';
 import { useConsole } from '../texts.ts';
 
-const unlink = (id: string, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/accounts/{account_id}/unlink', {
-      params: { path: { account_id: id }, query: { dry_run: signal !== undefined } },
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
+function unlink(id: string, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { account_id: id }, query };
+  return call(adminApi.POST('/v1/admin/accounts/{account_id}/unlink', { params, signal }));
+}
 
 /** Takes an account from the list of its user. */
 export function UnlinkAccount({
@@ -34,7 +32,7 @@ export function UnlinkAccount({
           {others > 0 && <p>{t('unlinkOthers', { count: others })}</p>}
         </>
       )}
-      run={() => readDone(unlink(id))}
+      run={(given) => readDone(unlink(id, given))}
       onDone={() => {
         showToast(t('unlinkedNow', { name }));
         onClose();

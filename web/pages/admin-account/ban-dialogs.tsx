@@ -35,7 +35,7 @@ export function BanDialog({ account, onClose }: AccountDialogProps) {
         )
       }
       describe={(effects) => <BanEffect effects={effects} />}
-      run={(reason) =>
+      run={({ reason = '' }) =>
         call(adminApi.POST('/v1/admin/accounts/{account_id}/ban', { params: { path }, body: { reason } }))
       }
       onDone={() => {
@@ -84,7 +84,9 @@ export function UnbanDialog({ account, onClose }: AccountDialogProps) {
       title={t('unbanTitle', { name: nameOf(account) })}
       action={t('unban')}
       kind="primary"
-      run={() => call(adminApi.POST('/v1/admin/accounts/{account_id}/unban', { params: { path } }))}
+      run={(query) =>
+        call(adminApi.POST('/v1/admin/accounts/{account_id}/unban', { params: { path, query } }))
+      }
       onDone={() => {
         showToast(t('unbannedNow'));
         onClose();

@@ -87,6 +87,12 @@ function Fields({ event }: { readonly event: Event }) {
           {writeValue(name, after, t, format)}
         </li>
       ))}
+      {event.reason !== null && (
+        <li>
+          <span class="soft">{t('fieldReason')}: </span>
+          {event.reason}
+        </li>
+      )}
     </ul>
   );
 }

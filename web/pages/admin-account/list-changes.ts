@@ -18,12 +18,19 @@ const isSame = (before: unknown, after: unknown): boolean =>
 /** Returns what an event of the audit log has changed. */
 export function listChanges({
   action,
+  reason,
   before,
   after,
-}: Pick<Schema<'AdminAuditEvent'>, 'action' | 'before' | 'after'>): readonly ChangedField[] {
+}: Pick<Schema<'AdminAuditEvent'>, 'action' | 'reason' | 'before' | 'after'>): readonly ChangedField[] {
   const old = (before ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.entries((after ?? {}) as Readonly<Record<string, unknown>>)
-    .filter(([name]) => !implied.includes(name) && (action !== 'account.create' || ofCreation.includes(name)))
-    .filter(([name, value]) => !isSame(old[name], value))
-    .map(([name, value]) => ({ name, before: old[name], after: value }));
+  return (
+    Object.entries((after ?? {}) as Readonly<Record<string, unknown>>)
+      .filter(
+        ([name]) => !implied.includes(name) && (action !== 'account.create' || ofCreation.includes(name)),
+      )
+      .filter(([name, value]) => !isSame(old[name], value))
+      // The reason of a ban is that of the change.
+      .filter(([name, value]) => name !== 'ban_reason' || value !== reason)
+      .map(([name, value]) => ({ name, before: old[name], after: value }))
+  );
 }

@@ -40,8 +40,10 @@ export function RotateDialog({
         )
       }
       describe={(effects) => <RotateEffect effects={effects} />}
-      run={() =>
-        readDone(call(adminApi.POST('/v1/admin/accounts/{account_id}/rotate-key', { params: { path } })))
+      run={(query) =>
+        readDone(
+          call(adminApi.POST('/v1/admin/accounts/{account_id}/rotate-key', { params: { path, query } })),
+        )
       }
       onDone={({ api_key: key }) => setApiKey(key)}
       onClose={onClose}

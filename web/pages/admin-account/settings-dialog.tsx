@@ -19,6 +19,7 @@ import {
 } from '../../admin/accounts/setting-fields.tsx';
 import { useSettingsForm } from '../../admin/accounts/settings-form.ts';
 import { adminApi, call } from '../../admin/api.ts';
+import { findReasonProblem, ReasonField, toGivenReason } from '../../admin/reason-field.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -50,12 +51,14 @@ export function SettingsDialog({
   const common = useCommon();
   const { timeZone } = useFormat();
   const [initial] = useState(() => beginDraft(account, timeZone));
+  const [reason, setReason] = useState('');
+  const problem = findReasonProblem(reason);
   const settings = settingsOf[group];
   const save = async (draft: AccountDraft): Promise<void> => {
     const body = writeChange(initial, draft, settings, timeZone);
-    const path = { account_id: account.id };
+    const params = { path: { account_id: account.id }, query: toGivenReason(reason) };
     if (Object.keys(body).length > 0)
-      await call(adminApi.PATCH('/v1/admin/accounts/{account_id}', { params: { path }, body }));
+      await call(adminApi.PATCH('/v1/admin/accounts/{account_id}', { params, body }));
   };
   const { fields, form, work, isChanged } = useSettingsForm({
     initial,
@@ -66,15 +69,20 @@ export function SettingsDialog({
       onClose();
     },
   });
+  const submit = (event: SubmitEvent): void => {
+    if (problem === null) form.onSubmit(event);
+    else event.preventDefault();
+  };
   return (
     <Dialog
       title={`${t(`group_${group}`)}: ${nameOf(account)}`}
       isOpen
-      isGuarded={isChanged}
+      isGuarded={isChanged || reason !== ''}
       onClose={onClose}
     >
-      <form class="settings-form" {...form}>
+      <form class="settings-form" {...form} onSubmit={submit}>
         <GroupFields group={group} {...fields} />
+        <ReasonField value={reason} problem={problem} onChange={setReason} />
         <ErrorText error={fields.errors.rest} />
         <DialogActions>
           <Button onClick={onClose}>{common('cancel')}</Button>

@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import { adminApi, call, consoleQueries } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -77,13 +77,11 @@ export function WebhookSecretDialog({
   );
 }
 
-const rotate = (id: string, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/accounts/{account_id}/webhook-secret/rotate', {
-      params: { path: { account_id: id }, query: { dry_run: signal !== undefined } },
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
+function rotate(id: string, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { account_id: id }, query };
+  return call(adminApi.POST('/v1/admin/accounts/{account_id}/webhook-secret/rotate', { params, signal }));
+}
 
 function ReplaceSecret({
   account,
@@ -107,7 +105,7 @@ function ReplaceSecret({
           {until !== null && <p>{t('webhookEndsFirst', { time: format.dateTime(until) })}</p>}
         </>
       )}
-      run={() => readDone(rotate(account.id))}
+      run={(given) => readDone(rotate(account.id, given))}
       onDone={({ secret }) => {
         showToast(t('webhookReplaced'));
         onReplaced(secret);

@@ -74,13 +74,14 @@ function Events({ rows }: { readonly rows: readonly AuditEvent[] }) {
             name: t('action'),
             isHeader: true,
             render: (event) => {
-              const { id, action, at } = event;
+              const { id, action, at, reason } = event;
               return (
                 <>
                   <SiteLink href={hrefOf(id)} class="row-link">
                     {nameAction(action, t)}
                   </SiteLink>
                   <Summary event={event} />
+                  {reason !== null && <span class="admin-audit-summary">{t('because', { reason })}</span>}
                   <span class="admin-audit-note admin-audit-beside">{format.recentTime(at)}</span>
                 </>
               );

@@ -55,7 +55,7 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: Co
 function EventView({ event }: { readonly event: AuditEvent }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { before, after, error, request_id: requestId, os_user: user, address } = event;
+  const { before, after, error, reason, request_id: requestId, os_user: user, address } = event;
   return (
     <>
       <dl class="facts">
@@ -65,6 +65,7 @@ function EventView({ event }: { readonly event: AuditEvent }) {
         <Fact name={t('resource')}>
           <Resource event={event} />
         </Fact>
+        {reason !== null && <Fact name={t('reason')}>{reason}</Fact>}
         <Fact name={t('token')}>{event.token === 'command' ? t('command') : event.token}</Fact>
         <Fact name={t('time')}>{format.exactTime(event.at)}</Fact>
         {user !== null && <Fact name={t('osUser')}>{user}</Fact>}

@@ -11,6 +11,8 @@ const messages = {
   resource: 'Resource',
   resourceId: 'Id or name',
   outcome: 'Outcome',
+  reason: 'Reason',
+  because: 'Reason: {reason}',
   allTokens: 'All tokens',
   command: 'admin command',
   allResources: 'Everything',

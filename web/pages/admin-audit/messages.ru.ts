@@ -12,6 +12,8 @@ const messages: TranslationOf<typeof en> = {
   resource: 'Объект',
   resourceId: 'ID или имя объекта',
   outcome: 'Результат',
+  reason: 'Причина',
+  because: 'Причина: {reason}',
   allTokens: 'Все токены',
   command: 'команда admin',
   allResources: 'Все объекты',

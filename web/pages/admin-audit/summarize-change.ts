@@ -27,10 +27,16 @@ const maxParts = 3;
 const maxLength = 60;
 
 /** What an operator has changed, in a line; empty if the name of the change says it. Pure. */
-export function summarizeChange({ action, before, after }: AuditEvent, t: Texts, format: Format): string {
+export function summarizeChange(
+  { action, reason, before, after }: AuditEvent,
+  t: Texts,
+  format: Format,
+): string {
   const changes = compareFields(before, after)
     .filter(isDifferent)
-    .filter(({ field, after: value }) => isTelling(action, field, value));
+    .filter(({ field, after: value }) => isTelling(action, field, value))
+    // The reason of a ban is that of the change, which the list shows by itself.
+    .filter(({ field, after: value }) => field !== 'ban_reason' || value !== reason);
   const parts = changes
     .slice(0, maxParts)
     .map((change) =>

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
+import { readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { CursorListView, useCursorList } from '../../admin/cursor-list.tsx';
 import { useConsoleSession, useMay } from '../../admin/session.ts';
 import { useConsole } from '../../admin/texts.ts';
@@ -118,38 +119,29 @@ function RevokeToken({ token: { name }, onClose }: { readonly token: Token; read
   const t = useMessages<typeof en>();
   const format = useFormat();
   const isOwn = useConsoleSession().session?.name === name;
-  const revoke = (dryRun: boolean, signal?: AbortSignal) =>
-    call(
-      adminApi.DELETE('/v1/admin/tokens/{token_id}', {
-        params: { path: { token_id: name }, query: { dry_run: dryRun } },
-        ...(signal === undefined ? {} : { signal }),
-      }),
-    );
+  const revoke = (purpose: CallPurpose) => {
+    const { query, signal } = toCall(purpose);
+    const params = { path: { token_id: name }, query };
+    return call(adminApi.DELETE('/v1/admin/tokens/{token_id}', { params, signal }));
+  };
   return (
     <ConfirmAction
       title={t('revokeTitle', { name })}
       action={t('revoke')}
-      preview={async (signal) => {
-        const effect = await revoke(true, signal);
-        return 'effects' in effect ? effect.effects : null;
-      }}
-      describe={(effects) => (
+      preview={(signal) => readEffects(revoke(signal))}
+      describe={({ sessions, last_changed_at: lastChanged }) => (
         <>
           <p>{t('revokeText')}</p>
-          {effects !== null && (
-            <>
-              <p>{t('revokedSessions', { count: effects.sessions })}</p>
-              <p>
-                {effects.last_changed_at === null
-                  ? t('neverChanged')
-                  : t('lastChanged', { time: format.dateTime(effects.last_changed_at) })}
-              </p>
-            </>
-          )}
+          <p>{t('revokedSessions', { count: sessions })}</p>
+          <p>
+            {lastChanged === null
+              ? t('neverChanged')
+              : t('lastChanged', { time: format.dateTime(lastChanged) })}
+          </p>
           {isOwn && <p>{t('revokeOwn')}</p>}
         </>
       )}
-      run={() => revoke(false)}
+      run={revoke}
       onDone={() => {
         showToast(t('revokedNamed', { name }));
         onClose();

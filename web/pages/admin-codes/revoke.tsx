@@ -1,6 +1,6 @@
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { toNano } from '../../lib/nano.ts';
 import { showToast } from '../../ui/toast.tsx';
@@ -26,13 +26,11 @@ function EffectText({ effects }: { readonly effects: RevokeEffects }) {
   );
 }
 
-const revokeOne = (id: string, query: { dry_run?: boolean }, signal: AbortSignal | null = null) =>
-  call(
-    adminApi.POST('/v1/admin/codes/{code_id}/revoke', {
-      params: { path: { code_id: id }, query },
-      signal,
-    }),
-  );
+function revokeOne(id: string, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { code_id: id }, query };
+  return call(adminApi.POST('/v1/admin/codes/{code_id}/revoke', { params, signal }));
+}
 
 export function RevokeCode({ code, onClose }: { readonly code: Code; readonly onClose: () => void }) {
   const t = useMessages<typeof en>();
@@ -40,9 +38,9 @@ export function RevokeCode({ code, onClose }: { readonly code: Code; readonly on
     <ConfirmAction
       title={t('revokeOne', { code: code.code })}
       action={t('revoke')}
-      preview={(signal) => readEffects(revokeOne(code.id, { dry_run: true }, signal))}
+      preview={(signal) => readEffects(revokeOne(code.id, signal))}
       describe={(effects) => <EffectText effects={effects} />}
-      run={() => readDone(revokeOne(code.id, {}))}
+      run={(given) => readDone(revokeOne(code.id, given))}
       onDone={() => {
         onClose();
         showToast(t('revoked', { count: 1 }));
@@ -52,10 +50,11 @@ export function RevokeCode({ code, onClose }: { readonly code: Code; readonly on
   );
 }
 
-const revokeAll = (batch: string, query: { dry_run?: boolean }, signal: AbortSignal | null = null) =>
-  call(
-    adminApi.POST('/v1/admin/codes/batches/{batch}/revoke', { params: { path: { batch }, query }, signal }),
-  );
+function revokeAll(batch: string, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { batch }, query };
+  return call(adminApi.POST('/v1/admin/codes/batches/{batch}/revoke', { params, signal }));
+}
 
 export function RevokeBatch({ batch, onClose }: { readonly batch: string; readonly onClose: () => void }) {
   const t = useMessages<typeof en>();
@@ -63,9 +62,9 @@ export function RevokeBatch({ batch, onClose }: { readonly batch: string; readon
     <ConfirmAction
       title={t('revokeBatchTitle')}
       action={t('revokeAll')}
-      preview={(signal) => readEffects(revokeAll(batch, { dry_run: true }, signal))}
+      preview={(signal) => readEffects(revokeAll(batch, signal))}
       describe={(effects) => <EffectText effects={effects} />}
-      run={() => readDone(revokeAll(batch, {}))}
+      run={(given) => readDone(revokeAll(batch, given))}
       onDone={({ codes }) => {
         onClose();
         showToast(t('revoked', { count: codes }));

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readEffects } from '../../admin/dry-run.ts';
+import { readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { QuickAction } from '../../admin/quick-action.tsx';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -11,14 +11,11 @@ import type { AdminModel } from './read-catalog.ts';
 import { TestModel } from './test-model.tsx';
 import { WorkOfModels } from './work-of-models.tsx';
 
-const setActive = (id: string, active: boolean, signal?: AbortSignal) =>
-  call(
-    adminApi.PATCH('/v1/admin/models/{model_id}', {
-      params: { path: { model_id: id }, query: { dry_run: signal !== undefined } },
-      body: { active },
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
+function setActive(id: string, active: boolean, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { model_id: id }, query };
+  return call(adminApi.PATCH('/v1/admin/models/{model_id}', { params, body: { active }, signal }));
+}
 
 export function ModelActions({ model }: { readonly model: AdminModel }) {
   const t = useMessages<typeof en>();
@@ -28,7 +25,11 @@ export function ModelActions({ model }: { readonly model: AdminModel }) {
   return (
     <div class="admin-models-actions">
       {model.disabled && (
-        <QuickAction kind="primary" run={() => setActive(id, true)} done={t('enabledDone', { model: id })}>
+        <QuickAction
+          kind="primary"
+          run={() => setActive(id, true, {})}
+          done={t('enabledDone', { model: id })}
+        >
           {t('enable')}
         </QuickAction>
       )}
@@ -54,7 +55,7 @@ function DisableModel({
       action={t('disableAction')}
       preview={(signal) => readEffects(setActive(id, false, signal))}
       describe={(effects) => <DisableEffects effects={effects} />}
-      run={() => setActive(id, false)}
+      run={(given) => setActive(id, false, given)}
       onDone={() => {
         showToast(t('disabledDone', { model: id }));
         onClose();

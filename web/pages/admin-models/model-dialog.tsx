@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { LastChange } from '../../admin/last-change.tsx';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
@@ -91,6 +92,7 @@ function ModelDetails({ view }: { readonly view: ModelView }) {
             <p>{t.nodes(`stateText_${state}`, { code: <code>model_disabled</code> })}</p>
           )}
           {model.not_served !== null && <p class="small">{t('why', { reason: say(model.not_served) })}</p>}
+          {state === 'disabled' && <LastChange resource={`model:${model.id}`} />}
           {failures !== null && <LastFailure model={model.id} />}
         </Notice>
       )}

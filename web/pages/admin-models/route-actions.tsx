@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readEffects } from '../../admin/dry-run.ts';
+import { readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { QuickAction } from '../../admin/quick-action.tsx';
 import { useLanguage, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -19,14 +19,11 @@ interface Target {
 /** More are counted. */
 const maxNames = 8;
 
-const drainRoutes = ({ upstream: name, model }: Target, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/upstreams/{name}/drain', {
-      params: { path: { name }, query: { dry_run: signal !== undefined } },
-      body: { model },
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
+function drainRoutes({ upstream: name, model }: Target, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { name }, query };
+  return call(adminApi.POST('/v1/admin/upstreams/{name}/drain', { params, body: { model }, signal }));
+}
 
 const undrainRoutes = ({ upstream: name, model }: Target) =>
   call(adminApi.POST('/v1/admin/upstreams/{name}/undrain', { params: { path: { name } }, body: { model } }));
@@ -105,7 +102,7 @@ export function Drain({ target, label }: { readonly target: Target; readonly lab
           action={t('drainAction')}
           preview={(signal) => readEffects(drainRoutes(target, signal))}
           describe={(effects) => <DrainEffects effects={effects} />}
-          run={() => drainRoutes(target)}
+          run={(given) => drainRoutes(target, given)}
           onDone={() => {
             showToast(t('drainedDone', { upstream }));
             close();

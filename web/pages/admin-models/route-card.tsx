@@ -1,3 +1,5 @@
+import { nameDrained } from '../../../shared/catalog/drained-routes.ts';
+import { LastChange } from '../../admin/last-change.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
@@ -55,6 +57,9 @@ export function RouteCard({
         {waiting > 0 && <p class="small">{t('waitingForSlot', { count: waiting })}</p>}
         {failedAccounts > 0 && <p class="small">{t('failedAccounts', { count: failedAccounts })}</p>}
         {isWhole && <p class="small">{t('drainedWhole')}</p>}
+        {isDrained && (
+          <LastChange resource={`upstream:${nameDrained(upstream, isWhole ? null : route.model)}`} />
+        )}
         {(!isUsable || (!isDisabled && !isDrained)) && <Reasons route={route} />}
       </div>
       {mayChange && isUsable && <RouteActions route={route} isWhole={isWhole} mayReset={!isDisabled} />}

@@ -1,3 +1,4 @@
+import { LastChange } from '../../admin/last-change.tsx';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
@@ -77,6 +78,7 @@ function UpstreamCard({
           <p class="soft small">
             <code>{kind}</code> {host}
           </p>
+          {isWhole && <LastChange resource={`upstream:${name}`} />}
         </div>
         {mayChange && isUsable && (
           <div class="admin-models-actions">

@@ -6,6 +6,8 @@ export const upstreamHref = (name: string): string =>
   `/admin/models?tab=upstreams&upstream=${encodeURIComponent(name)}`;
 export const workHref = '/admin/work';
 export const deadEntriesHref = '/admin?view=ledger';
+/** Requests that were rejected before a model was called. */
+export const rejectedHref = '/admin/requests?outcome=rejected';
 
 /** The failed requests since a time. @param model null for all models */
 export const failuresHref = (since: string, model: string | null = null): string =>

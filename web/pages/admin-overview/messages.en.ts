@@ -73,8 +73,6 @@ const messages = {
   refuses_refused: '{upstream} refuses all keys: {reason}.',
   refuses_cooldown: '{upstream} rests: {reason}.',
   refuses_breaker: 'Calls of {upstream} fail, so none is made for now.',
-  changedBy: 'by {token}, {ago}',
-  changes: 'changes by operators',
   modelFails: '{model} fails often: {failures} of the last hour.',
   failedOf: '{failed} of {requests}',
   breakerOpen: '{upstream} is failing: its circuit breaker is open for {open} of {routes} models.',
@@ -93,8 +91,12 @@ const messages = {
   requests: 'Requests',
   rejected: { one: '{count} rejected', other: '{count} rejected' },
   failures: 'Failures',
+  whatCounts: 'What is counted',
   linesCount:
     'Lines of batches count one by one. Durations are of requests that somebody waits for: without jobs and batches.',
+  rejectedText:
+    '“Rejected” are requests that reached a model and ended with a status of 4xx, which is neither for nor against it: the vendor refused the request itself, or the caller cancelled it or left. What was rejected before a model was called (no money, over a limit, not valid) is in none of these numbers, but in a {list} of its own.',
+  rejectedList: 'list',
   duration: 'Duration, median',
   firstToken: 'First output, median',
   p95: '95 %: {time}',

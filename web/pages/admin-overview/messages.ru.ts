@@ -87,8 +87,6 @@ const messages: TranslationOf<typeof en> = {
   refuses_refused: 'Поставщик {upstream} не принимает ни одного ключа: {reason}.',
   refuses_cooldown: 'Поставщик {upstream} на паузе: {reason}.',
   refuses_breaker: 'Вызовы поставщика {upstream} сбоят и пока остановлены.',
-  changedBy: '{token}, {ago}',
-  changes: 'изменения операторов',
   modelFails: 'Модель {model} часто сбоит: {failures} за последний час.',
   failedOf: '{failed} из {requests}',
   breakerOpen: 'Поставщик {upstream} сбоит: вызовы остановлены для {open} из {routes} моделей.',
@@ -113,8 +111,12 @@ const messages: TranslationOf<typeof en> = {
     other: '{count} отклонено',
   },
   failures: 'Сбои',
+  whatCounts: 'Что здесь посчитано',
   linesCount:
     'Строки пакетов считаются по одной. Длительность — только у запросов, ответа на которые ждут: без заданий и пакетов.',
+  rejectedText:
+    '«Отклонено» — запросы, которые дошли до модели и закончились статусом 4xx, который не говорит ни за неё, ни против: поставщик не принял сам запрос, либо клиент его отменил или ушёл. Отклонённое до вызова модели (нет денег, превышен лимит, ошибка в запросе) не входит ни в одно из этих чисел: у него свой {list}.',
+  rejectedList: 'список',
   duration: 'Длительность, медиана',
   firstToken: 'Начало ответа, медиана',
   p95: '95 %: {time}',

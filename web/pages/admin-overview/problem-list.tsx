@@ -1,4 +1,6 @@
+import { nameDrained } from '../../../shared/catalog/drained-routes.ts';
 import { conditionNames } from '../../../shared/contract/condition-names.ts';
+import { LastChange } from '../../admin/last-change.tsx';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat } from '../../lib/format.ts';
@@ -236,11 +238,18 @@ function NoteText({ note }: { readonly note: Note }) {
         })}
       </p>
     );
+  const [onlyModel, ...others] = models;
+  const ofModel = others.length === 0 ? onlyModel : undefined;
   return (
-    <p>
-      {drained
-        ? t.nodes('drained', { upstream })
-        : t.nodes('drainedModels', { upstream, models: enumerate(models, modelHref) })}
-    </p>
+    <>
+      <p>
+        {drained
+          ? t.nodes('drained', { upstream })
+          : t.nodes('drainedModels', { upstream, models: enumerate(models, modelHref) })}
+      </p>
+      {(drained || ofModel !== undefined) && (
+        <LastChange resource={`upstream:${nameDrained(name, drained ? null : ofModel!)}`} />
+      )}
+    </>
   );
 }

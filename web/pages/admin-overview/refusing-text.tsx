@@ -1,10 +1,6 @@
-import { useQuery } from '@tanstack/preact-query';
 import type { ComponentChildren } from 'preact';
-import { adminApi, call } from '../../admin/api.ts';
-import { auditHref } from '../../admin/links.tsx';
+import { LastChange } from '../../admin/last-change.tsx';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
-import { SiteLink } from '../../frame/site-link.tsx';
-import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { enumerate } from './enumerate.tsx';
 import { modelHref, upstreamHref } from './hrefs.ts';
@@ -50,32 +46,4 @@ function writeCause(
     upstream: upstream === null ? '' : enumerate([upstream], upstreamHref),
     reason: say(reason ?? ''),
   });
-}
-
-const changes: readonly string[] = ['upstream.drain', 'model.disable'];
-
-/** Who made it so, and when. It is read once, not with each poll. */
-function LastChange({ resource }: { readonly resource: string }) {
-  const t = useMessages<typeof en>();
-  const format = useFormat();
-  const { data } = useQuery({
-    queryKey: ['last-change', resource],
-    queryFn: ({ signal }) =>
-      call(adminApi.GET('/v1/admin/audit', { params: { query: { resource, limit: 1 } }, signal })),
-  });
-  const last = data?.data[0];
-  const isCause = last !== undefined && changes.includes(last.action);
-  return (
-    <p class="admin-overview-age">
-      <SiteLink href={auditHref(resource)}>
-        {isCause ? (
-          <time dateTime={last.at} title={format.exactTime(last.at)}>
-            {t('changedBy', { token: last.token, ago: format.ago(last.at) })}
-          </time>
-        ) : (
-          t('changes')
-        )}
-      </SiteLink>
-    </p>
-  );
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat, type Format } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { failuresHref } from './hrefs.ts';
+import { failuresHref, rejectedHref } from './hrefs.ts';
 import type en from './messages.en.ts';
 import type { Overview } from './use-overview.ts';
 
@@ -51,7 +51,15 @@ export function TrafficTable({ traffic }: { readonly traffic: NonNullable<Overvi
           ))}
         </tbody>
       </table>
-      <p class="soft small">{t('linesCount')}</p>
+      <details class="admin-overview-counted">
+        <summary>{t('whatCounts')}</summary>
+        <p>{t('linesCount')}</p>
+        <p>
+          {t.nodes('rejectedText', {
+            list: <SiteLink href={rejectedHref}>{t('rejectedList')}</SiteLink>,
+          })}
+        </p>
+      </details>
     </>
   );
 }

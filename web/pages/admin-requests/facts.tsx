@@ -3,6 +3,7 @@ import { AccountLink, ModelLink } from '../../admin/links.tsx';
 import type { AdminRequest } from '../../admin/request-table.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
+import type { Translate } from '../../lib/messages.ts';
 import type en from './messages.en.ts';
 
 const Fact = ({
@@ -23,14 +24,23 @@ const Fact = ({
   </div>
 );
 
-/** Who sent it, when, and how much it was. */
-export function Facts({ row }: { readonly row: AdminRequest }) {
+/** Who sent it, when, and how much it was. @param isWhole false for a row of a list, which says less */
+export function Facts({ row, isWhole }: { readonly row: AdminRequest; readonly isWhole: boolean }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { total_time: seconds, first_token_seconds: first, price_version: prices } = row;
   return (
     <dl class="facts">
-      <Fact name={t('time')}>{format.exactTime(row.created_at)}</Fact>
+      <Fact
+        name={t('time')}
+        note={
+          seconds === null
+            ? null
+            : t('endedAt', { time: format.exactTime(Date.parse(row.created_at) + 1_000 * seconds) })
+        }
+      >
+        {format.exactTime(row.created_at)}
+      </Fact>
       <Fact name={t('account')}>
         <AccountLink id={row.account} name={row.account_name} />
       </Fact>
@@ -45,10 +55,15 @@ export function Facts({ row }: { readonly row: AdminRequest }) {
           <Fact name={t('address')}>{row.user_ip ?? '–'}</Fact>
           <Fact
             name={t('duration')}
-            note={first === null ? null : t('firstToken', { time: format.seconds(first) })}
+            note={first === null ? null : t('firstToken', { time: format.exactSeconds(first) })}
           >
-            {seconds === null ? '–' : format.seconds(seconds)}
+            {seconds === null ? '–' : format.exactSeconds(seconds)}
           </Fact>
+          {row.idempotency_key !== null && (
+            <Fact name="Idempotency-Key" note={writeReplays(row, isWhole, t)}>
+              {t(row.idempotency_key ? 'yes' : 'no')}
+            </Fact>
+          )}
           <Amounts row={row} />
         </>
       )}
@@ -60,6 +75,19 @@ export function Facts({ row }: { readonly row: AdminRequest }) {
       {row.free && <Fact name={t('paidBy')}>{t('freeRequest')}</Fact>}
     </dl>
   );
+}
+
+/** Whether it was sent again with its key; null without one. */
+function writeReplays(
+  { idempotency_key: hasKey, outcome, replays }: AdminRequest,
+  isWhole: boolean,
+  t: Translate<typeof en>,
+): string | null {
+  if (hasKey !== true) return null;
+  if (outcome === 'error') return t('replaysOfFailure');
+  if (!isWhole) return '…';
+  if (replays === null) return t('replaysUnknown');
+  return replays === 0 ? t('replaysNone') : t('replays', { count: replays });
 }
 
 function Amounts({ row }: { readonly row: AdminRequest }) {

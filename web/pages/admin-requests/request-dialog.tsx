@@ -34,7 +34,8 @@ export function RequestDialog({
     queryKey: ['request', id],
     queryFn: ({ signal }) =>
       call(adminApi.GET('/v1/admin/requests/{request_id}', { params: { path: { request_id: id } }, signal })),
-    ...(listed === undefined ? {} : { initialData: listed }),
+    // The list does not say how often it was replayed.
+    ...(listed === undefined ? {} : { placeholderData: listed }),
     staleTime: 60_000,
   });
   const isMissing = query.error instanceof ApiError && query.error.status === 404;
@@ -54,7 +55,7 @@ export function RequestDialog({
           </EmptyState>
         ) : (
           <QueryView query={query} loading={<Skeleton lines={10} height="2rem" />}>
-            {(row) => <RequestView key={row.id} row={row} />}
+            {(row) => <RequestView key={row.id} row={row} isWhole={!query.isPlaceholderData} />}
           </QueryView>
         )}
       </div>
@@ -62,7 +63,14 @@ export function RequestDialog({
   );
 }
 
-function RequestView({ row }: { readonly row: AdminRequest }) {
+function RequestView({
+  row,
+  isWhole,
+}: {
+  readonly row: AdminRequest;
+  /** False for a row of a list, which says less. */
+  readonly isWhole: boolean;
+}) {
   const t = useMessages<typeof en>();
   const format = useFormat();
   const { id, is_expired: isExpired } = row;
@@ -89,7 +97,7 @@ function RequestView({ row }: { readonly row: AdminRequest }) {
           <Waterfall row={row} />
         </>
       )}
-      <Facts row={row} />
+      <Facts row={row} isWhole={isWhole} />
       <Cost row={row} />
       <Neighbours row={row} />
     </>

@@ -43,7 +43,15 @@ function StepRow({ step, totalMs }: { readonly step: Step; readonly totalMs: num
       <span class="admin-requests-track" aria-hidden="true">
         <span class="admin-requests-bar" style={{ left: share(startMs), width: share(durationMs) }} />
       </span>
-      <span class="number">{format.seconds(durationMs / 1_000)}</span>
+      <span
+        class="number"
+        title={t('fromTo', {
+          from: format.exactSeconds(startMs / 1_000),
+          to: format.exactSeconds((startMs + durationMs) / 1_000),
+        })}
+      >
+        {format.exactSeconds(durationMs / 1_000)}
+      </span>
       {isFailed && <span class="admin-requests-step-reason">{attempt.reason}</span>}
     </li>
   );

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { adminApi, call } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { useMay } from '../../admin/session.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -36,17 +36,15 @@ export function UserActions({ user }: { readonly user: User }) {
   );
 }
 
-const sendBan = (id: string, reason: string, query: { dry_run?: boolean }, signal: AbortSignal | null) =>
-  call(
-    adminApi.POST('/v1/admin/users/{user_id}/ban', {
-      params: { path: { user_id: id }, query },
-      body: { reason },
-      signal,
-    }),
-  );
-
 /** A dry run notes no reason, but the call has one. */
 const noReason = '-';
+
+function sendBan(id: string, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const { reason = noReason, ...asked } = query;
+  const params = { path: { user_id: id }, query: asked };
+  return call(adminApi.POST('/v1/admin/users/{user_id}/ban', { params, body: { reason }, signal }));
+}
 
 function Ban({ user: { id, email }, onClose }: ActionProps) {
   const t = useMessages<typeof en>();
@@ -55,7 +53,7 @@ function Ban({ user: { id, email }, onClose }: ActionProps) {
       title={t('banTitle', { email })}
       action={t('ban')}
       needsReason
-      preview={(signal) => readEffects(sendBan(id, noReason, { dry_run: true }, signal))}
+      preview={(signal) => readEffects(sendBan(id, signal))}
       describe={({ sessions, accounts }) => (
         <>
           <p>{t('banText')}</p>
@@ -64,7 +62,7 @@ function Ban({ user: { id, email }, onClose }: ActionProps) {
           </p>
         </>
       )}
-      run={(reason) => readDone(sendBan(id, reason, {}, null))}
+      run={(given) => readDone(sendBan(id, given))}
       onDone={({ sessions_ended: count }) => {
         onClose();
         showToast(`${t('bannedNow', { email })} ${t('sessionsEnded', { count })}`);
@@ -81,8 +79,8 @@ function Unban({ user: { id, email, ban_reason: reason }, onClose }: ActionProps
       title={t('unbanTitle', { email })}
       action={t('unban')}
       kind="primary"
-      run={() =>
-        call(adminApi.POST('/v1/admin/users/{user_id}/unban', { params: { path: { user_id: id } } }))
+      run={(query) =>
+        call(adminApi.POST('/v1/admin/users/{user_id}/unban', { params: { path: { user_id: id }, query } }))
       }
       onDone={() => {
         onClose();
@@ -95,13 +93,11 @@ function Unban({ user: { id, email, ban_reason: reason }, onClose }: ActionProps
   );
 }
 
-const sendEnd = (id: string, query: { dry_run?: boolean }, signal: AbortSignal | null) =>
-  call(
-    adminApi.POST('/v1/admin/users/{user_id}/revoke-sessions', {
-      params: { path: { user_id: id }, query },
-      signal,
-    }),
-  );
+function sendEnd(id: string, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { user_id: id }, query };
+  return call(adminApi.POST('/v1/admin/users/{user_id}/revoke-sessions', { params, signal }));
+}
 
 function EndSessions({ user: { id, email }, onClose }: ActionProps) {
   const t = useMessages<typeof en>();
@@ -109,13 +105,13 @@ function EndSessions({ user: { id, email }, onClose }: ActionProps) {
     <ConfirmAction
       title={t('endTitle', { email })}
       action={t('endSessions')}
-      preview={(signal) => readEffects(sendEnd(id, { dry_run: true }, signal))}
+      preview={(signal) => readEffects(sendEnd(id, signal))}
       describe={({ sessions }) => (
         <p>
           {t('sessionsEnd', { count: sessions })} {t('endText')}
         </p>
       )}
-      run={() => readDone(sendEnd(id, {}, null))}
+      run={(given) => readDone(sendEnd(id, given))}
       onDone={({ sessions_ended: count }) => {
         onClose();
         showToast(t('sessionsEnded', { count }));

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -50,13 +50,11 @@ export function BatchActions({
 const titleOf = (title: string, { account_name: name }: AdminBatch): string =>
   name === null ? title : `${title}: ${name}`;
 
-const cancel = ({ id, account }: AdminBatch, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/batches/{batch_id}/cancel', {
-      params: { path: { batch_id: id }, query: { account, dry_run: signal !== undefined } },
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
+function cancel({ id, account }: AdminBatch, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { batch_id: id }, query: { account, ...query } };
+  return call(adminApi.POST('/v1/admin/batches/{batch_id}/cancel', { params, signal }));
+}
 
 function CancelBatch({ batch, onClose }: ActionProps) {
   const t = useMessages<typeof en>();
@@ -66,7 +64,7 @@ function CancelBatch({ batch, onClose }: ActionProps) {
       action={t('cancelBatchAction')}
       preview={(signal) => readEffects(cancel(batch, signal))}
       describe={(effects) => <CancelEffects effects={effects} />}
-      run={() => readDone(cancel(batch))}
+      run={(given) => readDone(cancel(batch, given))}
       onDone={() => {
         showToast(t('batchCancelled'));
         onClose();
@@ -101,13 +99,13 @@ function RetryBatch({ batch, onClose, onOpen }: ActionProps & { readonly onOpen:
       title={titleOf(t('retryBatchTitle'), batch)}
       action={t('retryBatchAction')}
       kind="primary"
-      run={() =>
+      run={(given) =>
         call(
           adminApi.POST('/v1/admin/batches/{batch_id}/retry', {
             // A batch is retried once: sent twice, it returns the batch that was made.
             params: {
               path: { batch_id: id },
-              query: { account },
+              query: { account, ...given },
               header: { 'Idempotency-Key': `retry ${id}` },
             },
           }),

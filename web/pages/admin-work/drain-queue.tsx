@@ -1,20 +1,19 @@
 import { useState } from 'preact/hooks';
 import { adminApi, call } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import type en from './messages.en.ts';
 import type { QueueName } from './read-work.ts';
 
-const drain = (queue: QueueName, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/queues/{queue}/drain', {
-      params: { path: { queue }, query: { dry_run: signal !== undefined } },
-      ...(signal === undefined ? {} : { signal }),
-    }),
+function drain(queue: QueueName, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  return call(
+    adminApi.POST('/v1/admin/queues/{queue}/drain', { params: { path: { queue }, query }, signal }),
   );
+}
 
 async function countWaiting(queue: QueueName, signal: AbortSignal) {
   const response = await drain(queue, signal);
@@ -55,7 +54,7 @@ export function DrainQueue({ queue }: { readonly queue: QueueName }) {
               <p>{t('drainRest')}</p>
             </>
           )}
-          run={() => readDone(drain(queue))}
+          run={(given) => readDone(drain(queue, given))}
           onDone={({ requests, jobs }) => {
             showToast(t('drainedDone', count(requests, jobs)));
             close();

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
 import { CursorListView } from '../../admin/cursor-list.tsx';
-import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose, type GivenReason } from '../../admin/dry-run.ts';
 import { AccountLink } from '../../admin/links.tsx';
 import { useOperatorReasons } from '../../admin/operator-reasons.ts';
 import { useMay } from '../../admin/session.ts';
@@ -81,23 +81,18 @@ function FailedTable({ rows }: { readonly rows: readonly AdminJob[] }) {
   );
 }
 
-const retry = (queue: QueueName, after: string | null, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/queues/{queue}/retry', {
-      params: {
-        path: { queue },
-        query: { dry_run: signal !== undefined, ...(after === null ? {} : { after }) },
-      },
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
+function retry(queue: QueueName, after: string | null, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { queue }, query: { ...query, ...(after === null ? {} : { after }) } };
+  return call(adminApi.POST('/v1/admin/queues/{queue}/retry', { params, signal }));
+}
 
 /** A call retries the jobs of one page. */
-async function retryAll(queue: QueueName) {
+async function retryAll(queue: QueueName, given: GivenReason) {
   let [retried, refused] = [0, 0];
   let after: string | null = null;
   do {
-    const page: Schema<'RetriedQueue'> = await readDone(retry(queue, after));
+    const page: Schema<'RetriedQueue'> = await readDone(retry(queue, after, given));
     retried += page.retried;
     refused += page.refused.reduce((sum, { jobs }) => sum + jobs, 0);
     after = page.has_more ? page.last_id : null;
@@ -121,7 +116,7 @@ function RetryQueue({ queue }: { readonly queue: QueueName }) {
           kind="primary"
           preview={(signal) => readEffects(retry(queue, null, signal))}
           describe={(effects) => <RetryEffects effects={effects} />}
-          run={() => retryAll(queue)}
+          run={(given) => retryAll(queue, given)}
           onDone={({ retried, refused }) => {
             const created = t('retriedJobs', { count: retried });
             showToast(

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
-import { readDone, readEffects } from '../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
 import { AccountLink, ModelLink, RequestLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
@@ -84,13 +84,11 @@ function JobDetails({ job }: { readonly job: AdminJob }) {
   );
 }
 
-const cancel = ({ id, account }: AdminJob, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/jobs/{job_id}/cancel', {
-      params: { path: { job_id: id }, query: { account, dry_run: signal !== undefined } },
-      ...(signal === undefined ? {} : { signal }),
-    }),
-  );
+function cancel({ id, account }: AdminJob, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  const params = { path: { job_id: id }, query: { account, ...query } };
+  return call(adminApi.POST('/v1/admin/jobs/{job_id}/cancel', { params, signal }));
+}
 
 function CancelJob({ job }: { readonly job: AdminJob }) {
   const t = useMessages<typeof en>();
@@ -109,7 +107,7 @@ function CancelJob({ job }: { readonly job: AdminJob }) {
           action={t('cancelJobAction')}
           preview={(signal) => readEffects(cancel(job, signal))}
           describe={(effects) => <CancelEffects effects={effects} />}
-          run={() => readDone(cancel(job))}
+          run={(given) => readDone(cancel(job, given))}
           onDone={({ status }) => {
             showToast(t(status === 'cancelled' ? 'jobCancelled' : 'jobStopping'));
             close();

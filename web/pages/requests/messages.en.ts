@@ -65,6 +65,8 @@ const messages = {
   firstToken: 'First token',
   cachedTokens: '{tokens} of them from a cache',
   reasoningTokens: '{tokens} of them reasoning',
+  withKey: 'yes',
+  withoutKey: 'no',
   firstTokenAfter: 'first token after {time}',
   address: 'Sent from',
 } as const satisfies Catalog;

@@ -71,6 +71,8 @@ const messages: TranslationOf<typeof en> = {
   firstToken: 'Первый токен',
   cachedTokens: 'из них {tokens} из кеша',
   reasoningTokens: 'из них {tokens} на рассуждения',
+  withKey: 'да',
+  withoutKey: 'нет',
   firstTokenAfter: 'первый токен через {time}',
   address: 'Отправлен с адреса',
 };

@@ -108,6 +108,7 @@ function Facts({ row }: { readonly row: RequestRow }) {
     cache_read_tokens: cached,
     reasoning_tokens: reasoning,
     first_token_seconds: first,
+    idempotency_key: hasKey,
   } = row;
   const facts: readonly Fact[] = [
     { name: t('time'), value: format.exactTime(time) },
@@ -128,9 +129,10 @@ function Facts({ row }: { readonly row: RequestRow }) {
     },
     {
       name: t('duration'),
-      value: format.seconds(row.total_time),
-      note: first === null ? null : t('firstTokenAfter', { time: format.seconds(first) }),
+      value: format.exactSeconds(row.total_time),
+      note: first === null ? null : t('firstTokenAfter', { time: format.exactSeconds(first) }),
     },
+    ...(hasKey === null ? [] : [{ name: 'Idempotency-Key', value: t(hasKey ? 'withKey' : 'withoutKey') }]),
   ];
   return (
     <dl class="facts">

@@ -120,6 +120,31 @@ test('countDocuments counts the documents that match the filter', async (t) => {
   t.is(await people.countDocuments({}, { limit: 4 }), 4);
 });
 
+test('groups are sums by the values of fields, of which some may be missing', async (t) => {
+  const things = collectionOf(t);
+  await things.insertMany([
+    { _id: 1, owner: 'ann', kind: 'x', n: 1 },
+    { _id: 2, owner: 'bob', kind: 'x', n: 2 },
+    { _id: 3, owner: 'ann', kind: 'x', n: 3 },
+    { _id: 4, owner: 'ann', n: 4 },
+    { _id: 5, owner: 'ann', kind: 'y' },
+  ]);
+  const sum = async (...names: string[]) => {
+    const _id = Object.fromEntries(names.map((name) => [name, `$${name}`]));
+    const found = await things
+      .aggregate([{ $match: { _id: { $gte: 1 } } }, { $group: { _id, n: { $sum: '$n' } } }])
+      .toArray();
+    return found.map((one) => `${JSON.stringify(one['_id'])} ${Number(one['n'])}`).toSorted();
+  };
+  t.deepEqual(await sum('owner'), ['{"owner":"ann"} 8', '{"owner":"bob"} 2']);
+  t.deepEqual(await sum('owner', 'kind'), [
+    '{"owner":"ann","kind":"x"} 4',
+    '{"owner":"ann","kind":"y"} 0',
+    '{"owner":"ann"} 4',
+    '{"owner":"bob","kind":"x"} 2',
+  ]);
+});
+
 test('one group sums numbers of every type over the first documents of an order', async (t) => {
   const things = collectionOf(t);
   await things.insertMany([

@@ -1,6 +1,6 @@
 import { adminApi, call, consoleQueries, type Schema } from '../../../admin/api.ts';
 import { ConfirmAction } from '../../../admin/confirm-action.tsx';
-import { readDone, readEffects } from '../../../admin/dry-run.ts';
+import { readDone, readEffects, toCall, type CallPurpose, type GivenReason } from '../../../admin/dry-run.ts';
 import { AccountLink } from '../../../admin/links.tsx';
 import { useMessages } from '../../../lib/language.tsx';
 import { Money } from '../../../ui/money.tsx';
@@ -12,18 +12,17 @@ type Effects = Schema<'DryRunOfDiscardedEntry'>['effects'];
 
 export const deadEntriesKey = 'dead-entries';
 
-const discard = (entry: string, signal?: AbortSignal) =>
-  call(
-    adminApi.POST('/v1/admin/ledger/dead/{entry}/discard', {
-      params: { path: { entry }, query: { dry_run: signal !== undefined } },
-      ...(signal === undefined ? {} : { signal }),
-    }),
+function discard(entry: string, purpose: CallPurpose) {
+  const { query, signal } = toCall(purpose);
+  return call(
+    adminApi.POST('/v1/admin/ledger/dead/{entry}/discard', { params: { path: { entry }, query }, signal }),
   );
+}
 
 /** Somebody else may have been faster: then the list is old. */
-async function discardNow(entry: string): Promise<unknown> {
+async function discardNow(entry: string, given: GivenReason): Promise<unknown> {
   try {
-    return await readDone(discard(entry));
+    return await readDone(discard(entry, given));
   } catch (error) {
     await consoleQueries.invalidateQueries({ queryKey: [deadEntriesKey] });
     throw error;
@@ -54,7 +53,7 @@ export function DiscardEntry({
           {effects.entries_left > 0 && <p>{t('entriesLeft', { count: effects.entries_left })}</p>}
         </>
       )}
-      run={() => discardNow(entry)}
+      run={(given) => discardNow(entry, given)}
       onDone={() => {
         showToast(t('discardDone'));
         onClose();

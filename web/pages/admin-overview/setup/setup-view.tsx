@@ -78,7 +78,7 @@ export function SetupView() {
           action={t('callUpstreamsNow')}
           kind="primary"
           describe={() => null}
-          run={() => call(adminApi.POST('/v1/admin/doctor/upstreams', {}))}
+          run={(query) => call(adminApi.POST('/v1/admin/doctor/upstreams', { params: { query } }))}
           onDone={(report) => {
             setOfUpstreams(report);
             setIsAsking(false);
