@@ -19,6 +19,7 @@ export function describeWebConfig({ config, publicUrl, brand }: Services): WebCo
     captcha_required: config.captchaMode === 'on',
     captcha_mode: config.captchaMode,
     default_account_label: defaultAccountLabel,
+    keys_shown_again: config.revealsKeys,
     currency: 'RUB',
     code_ttl_seconds: codeLifetimeSeconds,
   };

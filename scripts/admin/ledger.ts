@@ -2,17 +2,17 @@ import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
 import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
-import {
-  FoundProblems,
-  CommandError,
-  UsageError,
-  type AdminContext,
-  type AdminVerb,
-  type ChangeContext,
-} from './command.ts';
+import { FoundProblems, UsageError, type AdminVerb, type ChangeContext } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
+import {
+  describeEntry,
+  discardCounted,
+  discardEntry,
+  dryRunDiscardEntry,
+  readEntry,
+} from '../../shared/admin/dead-entries.ts';
 import { verifyLedger } from '../../shared/admin/verify/verify-ledger.ts';
 
 export const ledgerVerbs: Record<string, AdminVerb> = {
@@ -32,51 +32,39 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
     help: 'lists the ledger entries that could not be read completely, and whether their amounts are counted',
     positionals: 0,
     options: [],
-    columns: ['entry', 'account', 'counted', 'reason'],
+    columns: ['entry', 'account', 'kind', 'amount', 'counted', 'reason'],
     run: async ({ redis }) => listDead(redis),
   },
   discard: {
-    usage: '<entry>',
-    help: 'deletes an entry that "ledger dead" lists, the last record of it; "counted" deletes all that are counted',
+    usage: '<entry> [--dry-run]',
+    help:
+      'deletes an entry that "ledger dead" lists, the last record of it; "counted" deletes all that are counted; --dry-run ' +
+      'only says what of one is in no balance',
     positionals: 1,
     options: [],
+    flags: ['dry-run'],
     isChange: true,
     run: discardDead,
   },
 };
 
 async function* listDead(redis: RedisClient): AsyncGenerator {
-  for await (const letter of new DeadLetters(redis).list()) {
-    const { id, shard, streamId, accountId: account, isCounted: counted, reason, fields } = letter;
-    yield { entry: `${shard}:${id}`, stream_id: streamId, account, counted, reason, fields };
-  }
+  for await (const letter of new DeadLetters(redis).list())
+    yield { ...describeEntry(letter), fields: letter.fields };
 }
 
 async function discardDead(context: ChangeContext): Promise<unknown> {
-  const { trail, positionals } = context;
-  return await trail.run(
-    { action: 'ledger.discard', id: positionals[0]! },
-    () => discard(context),
-    (discarded) => discarded,
-  );
-}
-
-async function discard({ redis, positionals: [given = ''] }: AdminContext): Promise<object> {
-  const letters = new DeadLetters(redis);
-  if (given === 'counted') {
-    let discarded = 0;
-    for await (const letter of letters.list())
-      if (letter.isCounted && (await letters.delete(letter))) discarded += 1;
-    return { discarded };
-  }
-  const [, shard, id] = /^(\d{1,9}):(\d{1,20}-\d{1,20})$/.exec(given) ?? [];
-  if (id === undefined)
+  const { trail, flags, positionals } = context;
+  const [given = ''] = positionals;
+  const isDryRun = flags.has('dry-run');
+  if (given === 'counted' && !isDryRun) return await discardCounted(context, trail);
+  const place = readEntry(given);
+  if (place === null)
     throw new UsageError(
-      `The entry must look like 12:1764115200000-0, or be "counted"; it is ${quote(given)}.`,
+      `The entry must look like 12:1764115200000-0${isDryRun ? '' : ', or be "counted"'}; it is ${quote(given)}.`,
     );
-  if (!(await letters.delete({ shard: Number(shard), id })))
-    throw new CommandError(`There is no entry ${given} among those that "admin ledger dead" lists.`);
-  return { discarded: 1 };
+  if (isDryRun) return await dryRunDiscardEntry(context, place);
+  return { discarded: 1, ...(await discardEntry(context, trail, place)) };
 }
 
 async function verify(context: ChangeContext): Promise<unknown> {

@@ -42,7 +42,15 @@ async function bundle() {
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
       chunkSizeWarningLimit: 4_000,
-      rolldownOptions: { input: { main: join(webSources, 'main.tsx') } },
+      rolldownOptions: {
+        input: { main: join(webSources, 'main.tsx') },
+        output: {
+          codeSplitting: {
+            // Nearly every page reads and changes something; apart, the halves of this library are larger.
+            groups: [{ name: 'query', test: /node_modules[\\/]@tanstack[\\/]/ }],
+          },
+        },
+      },
     },
   });
 }

@@ -72,6 +72,22 @@ const operatorReasons = {
     ru: 'на балансе его аккаунта не хватает денег',
   },
   overBudget: { en: 'the budget of its account is used up', ru: 'бюджет его аккаунта исчерпан' },
+  // Why an entry of the ledger could not be read: parseLedgerEntry
+  unreadBeginning: {
+    en: 'it does not begin with its kind and its account',
+    ru: 'она не начинается с вида и аккаунта',
+  },
+  otherShard: { en: 'its account belongs to another shard', ru: 'её аккаунт из другого шарда' },
+  unreadKind: { en: 'kind is {value}', ru: 'неизвестный вид записи: {value}' },
+  unreadCost: { en: 'cost is {value}', ru: 'стоимость не число: {value}' },
+  unreadShortfall: { en: 'shortfall is {value}', ru: 'недостача не число: {value}' },
+  unreadAmount: { en: 'amount is {value}', ru: 'сумма не число: {value}' },
+  unreadFree: { en: 'free is {value}', ru: 'признак бесплатного запроса не читается: {value}' },
+  unreadOrdinal: { en: 'ordinal is {value}', ru: 'порядковый номер не число: {value}' },
+  eventNoObject: { en: 'its event is not a JSON object', ru: 'её событие не объект JSON' },
+  eventVersion: { en: 'its event has version {version}', ru: 'её событие версии {version}' },
+  eventOther: { en: 'its event has a different {field}', ru: 'в её событии другой {field}' },
+  eventInvalid: { en: 'its event has an invalid {field}', ru: 'в её событии негодное поле {field}' },
   other: { en: 'another reason', ru: 'другая причина' },
 } as const satisfies Readonly<Record<string, ReasonText>>;
 type Reasons = typeof operatorReasons;

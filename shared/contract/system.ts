@@ -204,6 +204,10 @@ export const WebConfig = Type.Object(
     default_account_label: Type.String({
       description: 'The label of an account that was created or linked without one.',
     }),
+    keys_shown_again: Type.Boolean({
+      description:
+        'Whether a mailed code shows the key of an account again. Otherwise it is shown only when it is made.',
+    }),
     currency: Type.Literal('RUB'),
     code_ttl_seconds: Type.Integer({ description: 'How long an emailed code is valid, in seconds.' }),
   },
@@ -234,6 +238,7 @@ export const getWebConfig = defineOperation({
       captcha_required: true,
       captcha_mode: 'on',
       default_account_label: 'Основной',
+      keys_shown_again: true,
       currency: 'RUB',
       code_ttl_seconds: 600,
     },

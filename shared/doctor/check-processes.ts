@@ -54,5 +54,13 @@ export async function checkProcesses(
       ? problem('ledger', lag, 'Look at the log of the workers: one of them writes it.')
       : ok('ledger', lag),
   );
+  if (ledger.deadEntries > 0)
+    findings.push(
+      warning(
+        'ledger entries that could not be read',
+        `${ledger.deadEntries}`,
+        'See "admin ledger dead" and docs/durability.md: money may be missing in balances.',
+      ),
+    );
   return findings;
 }

@@ -1,5 +1,6 @@
 import { callRedis, type RedisClient } from '../platform/redis/redis-client.ts';
 import { redisKeys, shardCount } from '../platform/redis/redis-keys.ts';
+import { parseStreamId } from './usage-event.ts';
 
 /**
  * Per shard. With more unreadable entries than this, a later release has probably written them. Reading of the shard
@@ -18,11 +19,15 @@ export interface UnreadEntry {
   readonly isCounted: boolean;
 }
 
-/** The copy of an unread entry in the dead-letter stream. */
-export interface DeadLetter extends UnreadEntry {
-  /** Its id in the dead-letter stream. */
+/** The place of a dead letter. */
+export interface DeadLetterPlace {
+  /** Its id in the dead-letter stream. Redis never gives it again. */
   readonly id: string;
   readonly shard: number;
+}
+
+/** The copy of an unread entry in the dead-letter stream. */
+export interface DeadLetter extends UnreadEntry, DeadLetterPlace {
   /** The entry's fields and values, alternating and unchanged. */
   readonly fields: readonly string[];
 }
@@ -61,10 +66,37 @@ export class DeadLetters {
     }
   }
 
+  /** @returns the latest dead letters of all shards, the latest first. @param after only those that follow it */
+  async listLatest(limit: number, after: DeadLetterPlace | null): Promise<DeadLetter[]> {
+    const shards = Array.from({ length: shardCount }, (_, shard) => shard);
+    const pages = await Promise.all(
+      shards.map(async (shard) => {
+        const end = after === null ? '+' : shard < after.shard ? after.id : `(${after.id}`;
+        const page = await callRedis(() =>
+          this.#redis.xrevrange(redisKeys.ledgerDead(shard), end, '-', 'COUNT', limit),
+        );
+        return page.map(([id, values]) => toDeadLetter(shard, id, values));
+      }),
+    );
+    return pages.flat().sort(compareLatest).slice(0, limit);
+  }
+
+  /** @returns null if it is not there */
+  async find({ shard, id }: DeadLetterPlace): Promise<DeadLetter | null> {
+    const [found] = await callRedis(() => this.#redis.xrange(redisKeys.ledgerDead(shard), id, id));
+    return found === undefined ? null : toDeadLetter(shard, id, found[1]);
+  }
+
   /** @returns whether it was there */
-  async delete({ shard, id }: Pick<DeadLetter, 'shard' | 'id'>): Promise<boolean> {
+  async delete({ shard, id }: DeadLetterPlace): Promise<boolean> {
     return (await callRedis(() => this.#redis.xdel(redisKeys.ledgerDead(shard), id))) === 1;
   }
+}
+
+/** Of letters with the same id, that of the last shard is first. */
+function compareLatest(one: DeadLetterPlace, other: DeadLetterPlace): number {
+  const [a, b] = [parseStreamId(one.id), parseStreamId(other.id)];
+  return b.ms - a.ms || b.seq - a.seq || other.shard - one.shard;
 }
 
 function toDeadLetter(shard: number, id: string, values: readonly string[]): DeadLetter {

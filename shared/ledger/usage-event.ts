@@ -252,7 +252,7 @@ function nameDay(day: string | undefined, at: number): string {
 export const nameDayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
 /** Returns a field's last value. An entry has so few fields that a map would take longer to build. */
-function findValue(fields: readonly string[], name: string): string | undefined {
+export function findValue(fields: readonly string[], name: string): string | undefined {
   for (let i = (fields.length & ~1) - 2; i >= 0; i -= 2) if (fields[i] === name) return fields[i + 1];
   return undefined;
 }
@@ -271,7 +271,8 @@ export function tryParseLedgerEntry(streamIdText: string, fields: readonly strin
 const toId = (id: unknown, accountId: string, streamIdText: string): string =>
   typeof id === 'string' && id !== '' ? id : `${accountId}:${streamIdText}`;
 
-function parseEvent(text = ''): JsonRecord | null {
+/** Returns null for what is not a JSON object. */
+export function parseEvent(text = ''): JsonRecord | null {
   try {
     const event: unknown = JSON.parse(text);
     return isRecord(event) ? event : null;

@@ -10,6 +10,8 @@ export interface LedgerReading {
   readonly maxShardEntries: number;
   /** The age of the oldest one (ms); 0 if there is none. */
   readonly oldestMs: number;
+  /** Entries that could not be read, and that no operator has discarded. */
+  readonly deadEntries: number;
 }
 
 /** Under load, entries reach MongoDB within seconds. */
@@ -20,23 +22,27 @@ const maxShardEntries = ledgerStreamBound / 2;
 export const isLedgerBehind = (ledger: LedgerReading): boolean =>
   ledger.oldestMs > maxLagMs || ledger.maxShardEntries > maxShardEntries;
 
-const shards = Array.from({ length: shardCount }, (_, shard) => redisKeys.ledgerStream(shard));
+const shards = Array.from({ length: shardCount }, (_, shard) => shard);
+const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0);
 
 /**
  * Reads how far the ledger in MongoDB is behind. Entries leave their stream once they are in MongoDB. One round trip.
  * @param nowMs Redis's time
  */
 export async function readLedgerLag(redis: RedisClient, nowMs: Promise<number>): Promise<LedgerReading> {
-  const [now, lengths, firsts] = await Promise.all([
+  const streams = shards.map((shard) => redisKeys.ledgerStream(shard));
+  const [now, lengths, firsts, dead] = await Promise.all([
     nowMs,
-    Promise.all(shards.map((stream) => redis.xlen(stream))),
-    Promise.all(shards.map((stream) => redis.xrange(stream, '-', '+', 'COUNT', 1))),
+    Promise.all(streams.map((stream) => redis.xlen(stream))),
+    Promise.all(streams.map((stream) => redis.xrange(stream, '-', '+', 'COUNT', 1))),
+    Promise.all(shards.map((shard) => redis.xlen(redisKeys.ledgerDead(shard)))),
   ]);
   const ages = firsts.flatMap(([first]) => (first === undefined ? [] : [now - parseStreamId(first[0]).ms]));
   return {
-    entries: lengths.reduce((sum, length) => sum + length, 0),
+    entries: sum(lengths),
     maxShardEntries: Math.max(...lengths),
     // An id may be ahead of the clock.
     oldestMs: Math.max(0, ...ages),
+    deadEntries: sum(dead),
   };
 }

@@ -99,6 +99,7 @@ const missingOnFreshServer: ReadonlySet<string> = new Set([
   'getAccount',
   'listAccountRefills',
   'verifyAccountLedger',
+  'discardDeadEntry',
   'getAuditEvent',
   'listAccountAddresses',
   'updateAccount',

@@ -55,7 +55,7 @@ const withCurl = spawnSync('curl', ['--version']).error === undefined ? test : t
 
 /** Operations whose examples refer to objects that a fresh server does not have. */
 const cannotSucceed =
-  /\/admin\/(?:accounts|audit|codes|users|batches|jobs|requests)\/|\/admin\/session \\\n {2}-H|\/admin\/jobs\?|\/files\/|\/batches\/|\/users\/redeem|\/jobs\/\w|verify-code|\/sessions\/|\/link |\/api-accounts\/\d/;
+  /\/admin\/(?:accounts|audit|codes|users|batches|jobs|requests|ledger\/dead)\/|\/admin\/session \\\n {2}-H|\/admin\/jobs\?|\/files\/|\/batches\/|\/users\/redeem|\/jobs\/\w|verify-code|\/sessions\/|\/link |\/api-accounts\/\d/;
 
 /** Writes the session of a new user to a curl cookie file. @returns its CSRF token */
 async function writeCookies(stack: TestStack, file: string): Promise<string> {

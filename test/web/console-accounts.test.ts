@@ -65,10 +65,11 @@ withBrowser('an account is found by a word or its key, and one is created by a d
   await dialog.getByLabel('Addresses').fill('');
   await create.dblclick();
   const ready = page.getByRole('dialog', { name: 'The account is ready' });
-  const key = (await ready.locator('.shown-key code').textContent())!;
+  const key = (await ready.locator('.shown-secret code').textContent())!;
   t.is((await callApi(pages.stack.url, key, 'GET', '/users/profile')).status, 200);
   await takeScreenshots(web, 'console-account-created', false);
-  await ready.getByRole('button', { name: 'I have kept the key' }).click();
+  await ready.getByRole('button', { name: 'Copy the key' }).click();
+  await ready.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('heading', { name: 'Boris' }).waitFor();
   const { body } = await callAdmin<ListedPage<Account>>(
     pages.stack.url,
@@ -160,7 +161,7 @@ withBrowser('an account is banned with a reason, and unbanned; its settings are 
   t.is(`${budget.amount} ${budget.period}`, '500 weekly');
   await page.getByRole('button', { name: 'Show or replace…' }).click();
   const webhook = page.getByRole('dialog', { name: 'Webhook secret of Suspect' });
-  const readSecret = () => webhook.locator('.shown-key code').textContent();
+  const readSecret = () => webhook.locator('.shown-secret code').textContent();
   t.is(await readSecret(), `whsec_${'•'.repeat(16)}`);
   await webhook.getByRole('button', { name: 'Show', exact: true }).click();
   await webhook.getByRole('button', { name: 'Copy the secret' }).waitFor();
@@ -174,6 +175,8 @@ withBrowser('an account is banned with a reason, and unbanned; its settings are 
   await replace.waitFor({ state: 'detached' });
   t.regex((await readSecret())!, /^whsec_.{44}$/);
   t.not(await readSecret(), shown);
+  await webhook.getByRole('button', { name: 'Copy the secret' }).click();
+  await webhook.getByText('Copied').first().waitFor();
   await page.keyboard.press('Escape');
   await webhook.waitFor({ state: 'detached' });
   await page.getByRole('tab', { name: 'Changes' }).click();

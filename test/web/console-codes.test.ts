@@ -45,7 +45,9 @@ withBrowser('codes are created once, whatever happens, and revoked with numbers'
   await takeScreenshots(web, 'console-codes-created', false);
 
   await dialog.getByRole('button', { name: 'Done' }).click();
-  await dialog.getByText('You have neither copied nor downloaded').waitFor();
+  const question = page.getByRole('dialog', { name: 'Leave without a copy?' });
+  await question.getByText('You have neither copied nor downloaded').waitFor();
+  await question.getByRole('button', { name: 'Go back' }).click();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     dialog.getByRole('button', { name: '.csv' }).click(),

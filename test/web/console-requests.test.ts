@@ -251,9 +251,10 @@ withBrowser('a token is created, shown once and revoked; a token that only reads
   await page.getByLabel('Name').fill('support');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const made = page.getByRole('dialog', { name: 'The token “support”' });
-  const secret = (await made.locator('pre').textContent())!;
+  const secret = (await made.locator('code').textContent())!;
   t.is((await callAdmin(pages.stack.url, secret, 'GET', '/audit?limit=1')).status, 200);
-  await made.getByRole('button', { name: 'I have copied it' }).click();
+  await made.getByRole('button', { name: 'Copy the token' }).click();
+  await made.getByRole('button', { name: 'Done' }).click();
   await takeScreenshots(web, 'console-tokens', false);
   await page.getByRole('button', { name: 'Revoke support' }).click();
   const dialog = page.getByRole('dialog', { name: 'Revoke the token' });

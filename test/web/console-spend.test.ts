@@ -2,8 +2,10 @@ import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import { parseRub } from '../../shared/encoding/money.ts';
 import { allModels, SpendStore, type AccountSpendDocument } from '../../shared/ledger/spend-store.ts';
+import { callAdmin, createToken, testAdminToken, type ListedPage } from '../support/admin-api.ts';
 import { withBrowser } from '../support/browser.ts';
 import { consoleOptions, startConsole } from '../support/console-page.ts';
+import { uncounted, writeDeadCharges } from '../support/dead-entries.ts';
 import { spendRow } from '../support/request-rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { findAxeProblems, takeScreenshots, usePages, useWebPage, type WebPage } from '../support/web-page.ts';
@@ -136,3 +138,57 @@ withBrowser('the books of an account are added up when somebody asks', async (t)
   t.is(await web.page.evaluate('document.documentElement.scrollWidth'), 390);
   await takeScreenshots(web, 'console-books-ru');
 });
+
+withBrowser(
+  'entries that could not be read are named by the overview, and discarded one by one',
+  async (t) => {
+    const { stack } = pages;
+    const { id } = await stack.createAccount();
+    await writeDeadCharges(stack, id, [uncounted, uncounted]);
+    const listDead = async () =>
+      (await callAdmin<ListedPage<{ entry: string }>>(stack.url, testAdminToken, 'GET', '/ledger/dead')).body
+        .data;
+    const web = await useWebPage(t, pages, { expectedFailures: ['/discard'] });
+    const { page } = web;
+    await startConsole(web, stack);
+    await web.open('/admin');
+    await page.getByRole('link', { name: '2 entries of the ledger could not be read' }).click();
+    await page.getByText('Customers were served for ₽0.84').waitFor();
+    t.deepEqual(await findAxeProblems(web), []);
+    await takeScreenshots(web, 'console-dead-entries');
+    const [last, first] = (await listDead()) as [{ entry: string }, { entry: string }];
+    const openDialog = async ({ entry }: { entry: string }) => {
+      await page.getByRole('button', { name: `Discard the entry ${entry}` }).click();
+      const dialog = page.getByRole('dialog', { name: `Discard the entry ${entry}` });
+      await dialog.getByText('The customer was served. The entry would have charged ₽0.42').waitFor();
+      await dialog.getByText('1 other entry stays').waitFor();
+      const discard = dialog.getByRole('button', { name: 'Discard the entry' });
+      t.true(await discard.isDisabled());
+      await dialog.getByLabel(`Type ${entry} to confirm`).fill(entry);
+      return { dialog, discard };
+    };
+    const { dialog, discard } = await openDialog(first);
+    await takeScreenshots(web, 'console-dead-entry', false);
+    // Somebody else is faster.
+    await callAdmin(stack.url, testAdminToken, 'POST', `/ledger/dead/${first.entry}/discard`);
+    await discard.click();
+    await dialog.getByText('may have been discarded').waitFor();
+    t.deepEqual(await listDead(), [last]);
+    await page.keyboard.press('Escape');
+    await page.getByText('1 shown').waitFor();
+    await writeDeadCharges(stack, id, [uncounted]);
+    const [next] = (await listDead()) as [{ entry: string }];
+    await (await openDialog(last)).discard.click();
+    await page.getByText('The entry is discarded').waitFor();
+    t.like(await listDead(), [next]);
+
+    const reader = await useWebPage(t, pages, { language: 'ru', size: 'phone' });
+    await startConsole(reader, stack, await createToken(stack, 'ledger-reader', 'read'));
+    await reader.open('/admin?view=ledger');
+    await reader.page.getByText('Клиентам оказаны услуги на 0,42').waitFor();
+    await reader.page.getByText('порядковый номер не число').waitFor();
+    t.is(await reader.page.getByRole('button', { name: /Удалить/ }).count(), 0);
+    t.is(await reader.page.evaluate('document.documentElement.scrollWidth'), 390);
+    await takeScreenshots(reader, 'console-dead-entries-ru');
+  },
+);

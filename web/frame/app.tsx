@@ -1,12 +1,13 @@
 import { QueryClientProvider } from '@tanstack/preact-query';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Router } from 'wouter-preact';
 import { forgetDrafts } from '../lib/draft.ts';
-import { mayLeave } from '../lib/leave-guard.ts';
+import { askToLeave } from '../lib/leave-guard.ts';
 import type { FrameProps, LoadedPage } from '../lib/pages.ts';
 import { queryClient } from '../lib/queries.ts';
 import { selectAccount } from '../lib/selected-account.ts';
 import { onSessionEnd, useSession } from '../lib/session.ts';
+import { SiteLocation } from '../lib/site-location.ts';
 import { forgetTabStores } from '../lib/tab-store.ts';
 import { Toasts } from '../ui/toast.tsx';
 import { Footer } from './footer.tsx';
@@ -28,6 +29,7 @@ export function App({ first }: { readonly first: LoadedPage }) {
       }),
     [],
   );
+  const [site] = useState(() => new SiteLocation());
   const Frame = first.Frame ?? SiteFrame;
   const userId = useSession().user?.id ?? null;
   useEffect(() => {
@@ -37,9 +39,9 @@ export function App({ first }: { readonly first: LoadedPage }) {
   return (
     <QueryClientProvider client={queryClient}>
       <Router
-        aroundNav={(navigate, to, options) => {
-          if (mayLeave()) navigate(to, options);
-        }}
+        hook={site.usePath}
+        searchHook={site.useSearch}
+        aroundNav={(navigate, to, options) => askToLeave(() => navigate(to, options))}
       >
         <Frame first={first} />
         <Toasts />

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/preact-query';
 import { useEffect } from 'preact/hooks';
 import type { components } from '../generated/api.d.ts';
 import { api, call } from './api.ts';
+import { askToLeave } from './leave-guard.ts';
 import { queryClient } from './queries.ts';
 import { selectAccount, selectedAccount } from './selected-account.ts';
 import { useSession } from './session.ts';
@@ -36,8 +37,10 @@ export function useAccounts() {
 
 /** Shows another account: everything that was read of the previous one is read again. */
 export function switchAccount(id: number): void {
-  selectAccount(id);
-  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== accountsKey[0] });
+  askToLeave(() => {
+    selectAccount(id);
+    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== accountsKey[0] });
+  });
 }
 
 /** Reads balances again, such as after a request that costs something. */

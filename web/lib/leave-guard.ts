@@ -1,27 +1,46 @@
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
-const guards = new Set<() => string>();
+/** Asks whether something may be left. Calls `leave` if so, at once or once somebody has said so. */
+type Guard = (leave: () => void) => void;
+
+const guards = new Set<Guard>();
 
 /**
- * Asks before the visitor leaves a page whose changes would be lost.
- * @param question null while nothing would be lost
+ * Asks before the visitor leaves a page on which something would be lost: by a link, by "back" or "forward", and by
+ * closing the tab, about which browsers ask in their own words.
+ * @param guard null while nothing would be lost
  */
-export function useLeaveGuard(question: string | null): void {
-  useEffect(() => {
-    if (question === null) return;
-    const guard = (): string => question;
+export function useLeaveGuard(guard: Guard | null): void {
+  const latest = useRef(guard);
+  latest.current = guard;
+  const isOn = guard !== null;
+  // Not after the next frame, in which somebody may leave.
+  useLayoutEffect(() => {
+    if (!isOn) return;
+    const ask: Guard = (leave) => (latest.current === null ? leave() : latest.current(leave));
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
-    guards.add(guard);
+    guards.add(ask);
     addEventListener('beforeunload', warn);
     return () => {
-      guards.delete(guard);
+      guards.delete(ask);
       removeEventListener('beforeunload', warn);
     };
-  }, [question]);
+  }, [isOn]);
 }
 
-/** Whether the visitor wants to leave. Asks only if something would be lost. */
-export function mayLeave(): boolean {
-  // The browser's own dialog works everywhere, and blocks the navigation.
-  return [...guards].every((guard) => globalThis.confirm(guard()));
+/** The same with a question in the browser's own dialog. @param question null while nothing would be lost */
+export function useLeaveQuestion(question: string | null): void {
+  const ask: Guard = (leave) => {
+    if (question === null || globalThis.confirm(question)) leave();
+  };
+  useLeaveGuard(question === null ? null : ask);
+}
+
+export const isGuarded = (): boolean => guards.size > 0;
+
+/** Leaves, unless something would be lost and the visitor wants to stay. */
+export function askToLeave(leave: () => void): void {
+  const ask = ([guard, ...others]: readonly Guard[]): void =>
+    guard === undefined ? leave() : guard(() => ask(others));
+  ask([...guards]);
 }

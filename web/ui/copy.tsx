@@ -26,6 +26,7 @@ export function CopyButton({
   label,
   hasText = false,
   isLabelled = false,
+  onCopied,
 }: {
   readonly text: string;
   /** What is copied, for the button's name; by default just "Copy". */
@@ -33,6 +34,7 @@ export function CopyButton({
   readonly hasText?: boolean;
   /** Whether the label is shown, too. */
   readonly isLabelled?: boolean;
+  readonly onCopied?: () => void;
 }) {
   const common = useCommon();
   const [isCopied, setIsCopied] = useState(false);
@@ -42,7 +44,13 @@ export function CopyButton({
     return () => clearTimeout(timer);
   }, [isCopied]);
   const copy = (): void => {
-    copyText(text).then(setIsCopied, () => setIsCopied(false));
+    copyText(text).then(
+      (isDone) => {
+        setIsCopied(isDone);
+        if (isDone) onCopied?.();
+      },
+      () => setIsCopied(false),
+    );
   };
   return (
     <>
@@ -68,12 +76,14 @@ export function CodeBlock({
   copied = code,
   title,
   actions,
+  onCopied,
 }: {
   readonly code: string;
   /** What is copied, if the shown code is shortened. */
   readonly copied?: string;
   readonly title: string;
   readonly actions?: ComponentChildren;
+  readonly onCopied?: () => void;
 }) {
   return (
     <figure class="code-block">
@@ -81,7 +91,7 @@ export function CodeBlock({
         <span>{title}</span>
         <span class="code-actions">
           {actions}
-          <CopyButton text={copied} />
+          <CopyButton text={copied} {...(onCopied === undefined ? {} : { onCopied })} />
         </span>
       </figcaption>
       <pre tabIndex={0} role="region" aria-label={title}>

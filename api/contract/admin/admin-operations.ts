@@ -22,7 +22,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
-import { verifyAccountLedger } from './ledger.ts';
+import { discardDeadEntry, listDeadEntries, verifyAccountLedger } from './ledger.ts';
 import { checkAdminUpstreams, getDoctorReport } from './doctor.ts';
 import { getOverview } from './overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
@@ -62,6 +62,8 @@ export const adminOperations = {
   listAccountRefills,
   verifyAccountLedger,
   listAccountAddresses,
+  listDeadEntries,
+  discardDeadEntry,
   updateAccount,
   creditAccount,
   banAccount,

@@ -45,6 +45,9 @@ const defineDryRun = <T extends TProperties>(
   },
 });
 
+/** What an entry of the ledger is. */
+export const entryKinds = ['charge', 'refill'] as const;
+
 const sessions = Count('Open sessions, which would end.');
 
 /** What waits for models and runs, of all accounts. */
@@ -232,6 +235,26 @@ export const dryRuns = {
     'DryRunOfBannedUser',
     { sessions, accounts: Count('Linked accounts, whose keys keep working.') },
     { sessions: 2, accounts: 1 },
+  ),
+  discardDeadEntry: defineDryRun(
+    'DryRunOfDiscardedEntry',
+    {
+      kind: Nullable(StringEnum(entryKinds, { description: 'Null if it is neither.' })),
+      counted: Type.Boolean({
+        description: 'Whether its amounts are in the balance. Then no money is lost.',
+      }),
+      uncharged: Nullable(
+        Roubles(
+          'What a customer was served for and would not be charged, in roubles; null if it is unreadable.',
+        ),
+      ),
+      uncredited: Nullable(Roubles('What an account would not get, in roubles; null if it is unreadable.')),
+      free_requests: Nullable(
+        Type.Integer({ description: 'Free requests that would not be taken or added; null if unreadable.' }),
+      ),
+      entries_left: Count('Other entries that could not be read, which stay.'),
+    },
+    { kind: 'charge', counted: false, uncharged: 0.42, uncredited: 0, free_requests: 0, entries_left: 2 },
   ),
   endSessions: defineDryRun('DryRunOfEndedSessions', { sessions }, { sessions: 2 }),
   revokeCodes: defineDryRun(

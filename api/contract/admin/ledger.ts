@@ -1,10 +1,12 @@
 import Type from 'typebox';
-import { Nullable } from '../../../shared/contract/fields.ts';
+import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
 import { AdminAccountPath } from './accounts.ts';
-import { Count } from './fields.ts';
+import { DryRunQuery, dryRuns, entryKinds } from './dry-run.ts';
+import { AccountName, Count, OptionalMoment, PageOfAdmin, pageQuery, Roubles } from './fields.ts';
 
-const Roubles = (what: string) => Type.String({ description: `${what}, in roubles: exact, as a decimal.` });
+const ExactRoubles = (what: string) =>
+  Type.String({ description: `${what}, in roubles: exact, as a decimal.` });
 
 export const verifyAccountLedger = defineOperation({
   operationId: 'verifyAccountLedger',
@@ -24,9 +26,9 @@ export const verifyAccountLedger = defineOperation({
       entries: Count('Entries of the ledger; not counted beyond 5 001.'),
       checked: Nullable(
         Type.Object({
-          added: Roubles('By codes, the sign-up and operators'),
-          spent: Roubles('Charged for requests, or taken back by operators'),
-          balance: Roubles('What is left'),
+          added: ExactRoubles('By codes, the sign-up and operators'),
+          spent: ExactRoubles('Charged for requests, or taken back by operators'),
+          balance: ExactRoubles('What is left'),
           difference_count: Count(),
           differences: Type.Array(
             Type.Object({
@@ -56,4 +58,113 @@ export const verifyAccountLedger = defineOperation({
       },
     },
   },
+});
+
+const DeadEntry = Type.Object(
+  {
+    entry: Type.String({ description: 'Which entry it is.' }),
+    stream_id: Type.String({ description: 'Its id in the stream from which it could not be read.' }),
+    written_at: OptionalMoment('When it was written: when the request or the refill ended.'),
+    dead_since: OptionalMoment('When a worker found that it could not be read.'),
+    account: Nullable(Type.String({ description: 'Null if it names none.' })),
+    account_name: AccountName,
+    request_id: Nullable(Type.String({ description: 'Of a charge, if it is readable.' })),
+    model: Nullable(Type.String({ description: 'Of a charge, if it is readable.' })),
+    kind: Nullable(
+      StringEnum(entryKinds, { description: '`charge` for a request, or `refill`; null if it is neither.' }),
+    ),
+    counted: Type.Boolean({
+      description:
+        'Whether its amounts are in the balance, because only its details could not be read. Otherwise it is in no balance.',
+    }),
+    reason: Type.String({ description: 'What is wrong with it.' }),
+    amount: Nullable(
+      Roubles(
+        'What it takes from the balance (a charge) or adds to it, in roubles; null if that is unreadable.',
+      ),
+    ),
+    free_requests: Nullable(
+      Type.Integer({ description: 'Free requests that it takes or adds; null if that is unreadable.' }),
+    ),
+  },
+  { title: 'DeadEntry' },
+);
+
+const deadEntry = {
+  entry: '12:1795252509000-0',
+  stream_id: '1795252504120-3',
+  written_at: '2026-11-21T09:15:04.120Z',
+  dead_since: '2026-11-21T09:15:09.000Z',
+  account: '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a',
+  account_name: 'Example Ltd',
+  request_id: '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2',
+  model: 'gpt-4o-mini',
+  kind: 'charge',
+  counted: false,
+  reason: 'ordinal is "many"',
+  amount: 0.42,
+  free_requests: 0,
+};
+
+export const listDeadEntries = defineOperation({
+  operationId: 'listDeadEntries',
+  tag: 'Admin',
+  summary: 'List ledger entries that could not be read',
+  description:
+    'Entries that were damaged, or that a later release wrote, the latest first. Those that are not `counted` are in no balance: ' +
+    'a customer was served and not charged, or has not got a refill. None can be put back; correct the account with ' +
+    '`POST /v1/admin/accounts/{account_id}/credits`, then discard the entry.',
+  method: 'get',
+  path: '/admin/ledger/dead',
+  auth: 'admin',
+  adminScope: 'read',
+  query: Type.Object(pageQuery),
+  response: Type.Interface(
+    [PageOfAdmin(DeadEntry)],
+    {
+      sums: Nullable(
+        Type.Object(
+          {
+            entries: Count('All that could not be read.'),
+            uncounted: Count('Those of them that are in no balance.'),
+            unknown: Count('Those in no balance whose amount is unreadable, too.'),
+            charges: Roubles('The charges in no balance: what customers were served for, in roubles.'),
+            refills: Roubles('The refills in no balance, in roubles.'),
+          },
+          { description: 'Of all entries; null on later pages, which do not add up again.' },
+        ),
+      ),
+    },
+    { title: 'DeadEntries' },
+  ),
+  errors: [],
+  example: {
+    query: { limit: 20 },
+    response: {
+      data: [deadEntry],
+      has_more: false,
+      last_id: deadEntry.entry,
+      sums: { entries: 1, uncounted: 1, unknown: 0, charges: 0.42, refills: 0 },
+    },
+  },
+});
+
+export const discardDeadEntry = defineOperation({
+  operationId: 'discardDeadEntry',
+  tag: 'Admin',
+  summary: 'Discard a ledger entry that could not be read',
+  description:
+    'Deletes the entry, whose last record is then in the audit log. No balance changes: what it would have charged or added stays ' +
+    'undone. It cannot be undone. Of several calls, one discards it, and the others get `not_found`.',
+  method: 'post',
+  path: '/admin/ledger/dead/{entry}/discard',
+  auth: 'admin',
+  pathParameters: Type.Object({
+    entry: Type.String({ minLength: 1, maxLength: 100, description: 'The `entry` of the list.' }),
+  }),
+  query: DryRunQuery,
+  response: DeadEntry,
+  additionalResponses: [dryRuns.discardDeadEntry],
+  errors: ['not_found'],
+  example: { path: { entry: deadEntry.entry }, response: deadEntry },
 });

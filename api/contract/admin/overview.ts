@@ -198,6 +198,7 @@ export const Overview = Type.Object(
           description: 'The age of the oldest of them; 0 if there is none.',
         }),
         is_behind: Type.Boolean({ description: 'Whether that is so much that operators are alerted.' }),
+        dead: Count('Entries that could not be read: `GET /v1/admin/ledger/dead` lists them.'),
       }),
     ),
   },
@@ -294,7 +295,7 @@ const example: Overview = {
     },
   ],
   processes: { apis: processes, workers: processes },
-  ledger: { waiting: 12, lag_seconds: 0.4, is_behind: false },
+  ledger: { waiting: 12, lag_seconds: 0.4, is_behind: false, dead: 0 },
 };
 
 export const getOverview = defineOperation({

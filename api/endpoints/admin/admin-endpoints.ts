@@ -25,7 +25,7 @@ import {
   revokeAdminToken,
   startAdminSession,
 } from './operators.ts';
-import { verifyAccountLedger } from './ledger.ts';
+import { discardDeadEntry, listDeadEntries, verifyAccountLedger } from './ledger.ts';
 import { checkAdminUpstreams, getDoctorReport } from './doctor.ts';
 import { getOverview } from './show-overview.ts';
 import { getAdminRequest, getSpend, listAdminRequests } from './requests.ts';
@@ -68,6 +68,8 @@ export const adminEndpoints = {
   listAccountRefills,
   verifyAccountLedger,
   listAccountAddresses,
+  listDeadEntries,
+  discardDeadEntry,
   updateAccount,
   creditAccount,
   banAccount,

@@ -180,6 +180,7 @@ test('the configuration of the account area tells a page what it needs, includin
     captcha_required: true,
     captcha_mode: 'on',
     default_account_label: 'Основной',
+    keys_shown_again: true,
     currency: 'RUB',
     code_ttl_seconds: 600,
   };
@@ -187,6 +188,7 @@ test('the configuration of the account area tells a page what it needs, includin
   const env = {
     WEB_CAPTCHA: 'optional',
     SIGNUP: 'off',
+    REVEAL: 'off',
     PUBLIC_URL: 'https://gateway.example',
     MAIL_FROM: 'Шлюз <a@b.example>',
   };
@@ -195,6 +197,7 @@ test('the configuration of the account area tells a page what it needs, includin
     name: 'Шлюз',
     api_base_url: 'https://gateway.example/v1',
     signup_enabled: false,
+    keys_shown_again: false,
     captcha_required: false,
     captcha_mode: 'optional',
   });

@@ -26,7 +26,7 @@ test('ledger dead lists entries that workers could not read, and ledger verify r
     { account: id, counted: true, reason: 'its event has version none', fields: [...damaged, 'event', '{}'] },
   ]);
   const shown = await runAdmin(stack.env, 'ledger', 'dead');
-  t.regex(shown.stdout, /entry +account +counted +reason\n/);
+  t.regex(shown.stdout, /entry +kind +counted +reason +amount\n/);
 
   const verified = await runAdmin(stack.env, 'ledger', 'verify', '--account', id, '--json');
   t.is(verified.exitCode, 1);
@@ -35,12 +35,16 @@ test('ledger dead lists entries that workers could not read, and ledger verify r
   ]);
 
   t.deepEqual(await readAdmin(stack.env, 'ledger', 'discard', 'counted'), { discarded: 1 });
-  t.deepEqual(await readAdmin(stack.env, 'ledger', 'discard', entry), { discarded: 1 });
+  t.like(await readAdmin(stack.env, 'ledger', 'discard', entry, '--dry-run'), {
+    dry_run: true,
+    effects: { kind: null, counted: false, uncharged: null, entries_left: 0 },
+  });
+  t.like(await readAdmin(stack.env, 'ledger', 'discard', entry), { discarded: 1, entry, account: id });
   t.deepEqual(await readAdmin(stack.env, 'ledger', 'dead'), []);
   t.is((await runAdmin(stack.env, 'ledger', 'verify')).exitCode, 0);
   const again = await runAdmin(stack.env, 'ledger', 'discard', entry);
   t.is(again.exitCode, 1);
-  t.regex(again.stderr, /There is no entry \d+:\d+-0 among those that "admin ledger dead" lists/);
+  t.regex(again.stderr, /There is no entry \d+:\d+-0 among those that could not be read/);
   const wrong = await runAdmin(stack.env, 'ledger', 'discard', 'all');
   t.is(wrong.exitCode, 2);
   t.regex(wrong.stderr, /must look like 12:1764115200000-0, or be "counted"; it is "all"/);

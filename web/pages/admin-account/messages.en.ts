@@ -48,6 +48,8 @@ const messages = {
   webhookBothSign: 'Webhooks are signed with both secrets for 24 hours. Receivers need the new one by then.',
   webhookEndsFirst:
     'It was replaced before, and the secret from before that still signs until {time}. That ends at once.',
+  webhookNotCopied:
+    'You have not copied the new secret. Receivers need it within 24 hours. It can be shown here again.',
   webhookReplaced: 'The webhook secret is replaced',
   balance: 'Balance',
   belowThreshold: 'below {amount}: a mail is sent',

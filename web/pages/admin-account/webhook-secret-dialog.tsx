@@ -6,8 +6,7 @@ import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
-import { CopyButton } from '../../ui/copy.tsx';
-import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { SecretDialog, SecretText } from '../../ui/secret-dialog.tsx';
 import { ErrorText } from '../../ui/states.tsx';
 import { showToast } from '../../ui/toast.tsx';
 import { nameOf, type Account } from './account.ts';
@@ -25,6 +24,8 @@ export function WebhookSecretDialog({
 }) {
   const t = useMessages<typeof en>();
   const [secret, setSecret] = useState<string | null>(null);
+  /** Receivers need it. One that is shown only is what they have. */
+  const [replaced, setReplaced] = useState<string | null>(null);
   const [isReplacing, setIsReplacing] = useState(false);
   const params = { path: { account_id: account.id } };
   const show = useMutation({
@@ -37,34 +38,42 @@ export function WebhookSecretDialog({
     },
   });
   return (
-    <Dialog title={t('webhookTitle', { name: nameOf(account) })} isOpen onClose={onClose}>
-      <p>{t('webhookText')}</p>
-      <p class="shown-key">
-        <code>{secret ?? mask}</code>
-        {secret === null ? (
-          <Button size="small" busy={show.isPending} onClick={() => show.mutate()}>
-            {t('webhookShow')}
-          </Button>
-        ) : (
-          <CopyButton text={secret} label={t('webhookCopy')} hasText />
-        )}
-      </p>
-      <ErrorText error={show.error} />
-      <p class="soft small">{t('webhookRecorded')}</p>
-      <DialogActions>
-        <Button onClick={() => setIsReplacing(true)}>{t('webhookReplace')}</Button>
-      </DialogActions>
-      {isReplacing && (
-        <ReplaceSecret
-          account={account}
-          onReplaced={(replaced) => {
-            setSecret(replaced);
-            setIsReplacing(false);
-          }}
-          onClose={() => setIsReplacing(false)}
-        />
+    <SecretDialog
+      title={t('webhookTitle', { name: nameOf(account) })}
+      secret={replaced}
+      loss={t('webhookNotCopied')}
+      onClose={onClose}
+      actions={() => <Button onClick={() => setIsReplacing(true)}>{t('webhookReplace')}</Button>}
+    >
+      {(onTaken) => (
+        <>
+          <p>{t('webhookText')}</p>
+          {secret === null ? (
+            <p class="shown-secret">
+              <code>{mask}</code>
+              <Button size="small" busy={show.isPending} onClick={() => show.mutate()}>
+                {t('webhookShow')}
+              </Button>
+            </p>
+          ) : (
+            <SecretText text={secret} label={t('webhookCopy')} onTaken={onTaken} />
+          )}
+          <ErrorText error={show.error} />
+          <p class="soft small">{t('webhookRecorded')}</p>
+          {isReplacing && (
+            <ReplaceSecret
+              account={account}
+              onReplaced={(made) => {
+                setSecret(made);
+                setReplaced(made);
+                setIsReplacing(false);
+              }}
+              onClose={() => setIsReplacing(false)}
+            />
+          )}
+        </>
       )}
-    </Dialog>
+    </SecretDialog>
   );
 }
 

@@ -60,7 +60,11 @@ export function CreateAccount({ onClose }: { readonly onClose: () => void }) {
   if (isKept) return null;
   const { name, email, id, api_key: apiKey } = created;
   return (
-    <ShownKeyDialog title={t('createdTitle')} apiKey={apiKey} onClose={() => setIsKept(true)}>
+    <ShownKeyDialog
+      title={t('createdTitle')}
+      apiKey={apiKey}
+      onClose={(isLeaving) => (isLeaving ? onClose() : setIsKept(true))}
+    >
       <p>{t.nodes('createdText', { name: <strong>{name ?? email ?? shortId(id)}</strong> })}</p>
     </ShownKeyDialog>
   );

@@ -6,9 +6,9 @@ import { useConsole } from '../../admin/texts.ts';
 import { findFieldError } from '../../lib/api-error.ts';
 import { useCommon, useLanguage, useMessages } from '../../lib/language.tsx';
 import { Button } from '../../ui/button.tsx';
-import { CodeBlock } from '../../ui/copy.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Field, Select } from '../../ui/field.tsx';
+import { SecretDialog, SecretText } from '../../ui/secret-dialog.tsx';
 import { ErrorText } from '../../ui/states.tsx';
 import type en from './messages.en.ts';
 
@@ -35,17 +35,19 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   };
   if (created !== undefined)
     return (
-      <Dialog title={t('createdTitle', { name: created.name })} isOpen isGuarded onClose={onClose}>
-        <div class="prose">
-          <p>{t('createdText')}</p>
-          <CodeBlock title={t('token')} code={created.token} />
-        </div>
-        <DialogActions>
-          <Button kind="primary" onClick={onClose}>
-            {t('kept')}
-          </Button>
-        </DialogActions>
-      </Dialog>
+      <SecretDialog
+        title={t('createdTitle', { name: created.name })}
+        secret={created.token}
+        loss={t('notCopied')}
+        onClose={onClose}
+      >
+        {(onTaken) => (
+          <>
+            <p>{t('createdText')}</p>
+            <SecretText text={created.token} label={t('copyToken')} onTaken={onTaken} />
+          </>
+        )}
+      </SecretDialog>
     );
   return (
     <Dialog title={t('createToken')} isOpen isGuarded={name !== ''} onClose={onClose}>

@@ -137,7 +137,9 @@ const messages = {
   create: 'Create',
   createdTitle: 'The token “{name}”',
   createdText: 'Copy it now: it is shown only here.',
-  kept: 'I have copied it',
+  copyToken: 'Copy the token',
+  notCopied:
+    'You have not copied the token. It is not shown again: without it, create another and revoke this one.',
   revoke: 'Revoke',
   revokeNamed: 'Revoke {name}',
   revokeTitle: 'Revoke the token “{name}”?',

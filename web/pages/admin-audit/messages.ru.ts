@@ -138,7 +138,9 @@ const messages: TranslationOf<typeof en> = {
   create: 'Создать',
   createdTitle: 'Токен «{name}»',
   createdText: 'Скопируйте его сейчас: больше он нигде не будет показан.',
-  kept: 'Токен скопирован',
+  copyToken: 'Скопировать токен',
+  notCopied:
+    'Вы не скопировали токен. Больше он не появится: без него придётся создать другой, а этот отозвать.',
   revoke: 'Отозвать',
   revokeNamed: 'Отозвать {name}',
   revokeTitle: 'Отозвать токен «{name}»?',

@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks';
 import { saveBlob } from '../../lib/download.ts';
 import { useCommon, useMessages } from '../../lib/language.tsx';
-import { useLeaveGuard } from '../../lib/leave-guard.ts';
 import { toNano } from '../../lib/nano.ts';
 import { Button } from '../../ui/button.tsx';
 import { copyText } from '../../ui/copy.tsx';
-import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { TextArea } from '../../ui/field.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { SecretDialog } from '../../ui/secret-dialog.tsx';
 import type { Created } from './create-dialog.tsx';
 import type en from './messages.en.ts';
 import { useValue } from './use-value.ts';
@@ -22,7 +21,7 @@ function writeCsv({ codes, asked }: Created): string {
   return `${['code,balance,free_requests,expires_at', ...rows].join('\r\n')}\r\n`;
 }
 
-/** Shows codes that were just created, to be taken away. Closing it before that asks once. */
+/** Shows codes that were just created, to be taken away. */
 export function CreatedCodes({
   created,
   onClose,
@@ -34,53 +33,45 @@ export function CreatedCodes({
 }) {
   const t = useMessages<typeof en>();
   const value = useValue();
-  const [isTaken, setIsTaken] = useState(created.codes === null);
-  const [isWarned, setIsWarned] = useState(false);
-  useLeaveGuard(isTaken ? null : t('notTaken'));
-  /** Returns false if it has asked first. */
-  const close = (): boolean => {
-    const mayClose = isTaken || isWarned;
-    if (mayClose) onClose();
-    else setIsWarned(true);
-    return mayClose;
-  };
-  const { ids, asked, batch } = created;
+  const { ids, codes, asked, batch } = created;
   const count = ids.length;
   return (
-    <Dialog title={t('made', { count })} isOpen onClose={close} isGuarded>
-      <div class="admin-codes-made">
-        <p>
-          {t('madeWorth', {
-            value: value(toNano(asked.balance) * BigInt(count), asked.free_requests * count),
-          })}
-        </p>
-        {created.codes === null ? (
-          <Notice tone="bad" title={t('hiddenTitle')}>
-            <p>{t('hiddenText')}</p>
-          </Notice>
-        ) : (
-          <TakeCodes created={created} codes={created.codes} onTaken={() => setIsTaken(true)} />
-        )}
-        {isWarned && !isTaken && (
-          <p class="error-text" role="alert">
-            {t('notTaken')}
-          </p>
-        )}
-      </div>
-      <DialogActions>
+    <SecretDialog
+      title={t('made', { count })}
+      secret={codes === null ? null : writeText(codes)}
+      loss={t('notTaken')}
+      onClose={onClose}
+      actions={(leave) => (
         <Button
           kind="quiet"
-          onClick={() => {
-            if (close()) onShowBatch(batch);
-          }}
+          onClick={() =>
+            leave(() => {
+              onClose();
+              onShowBatch(batch);
+            })
+          }
         >
           {t('showBatch')}
         </Button>
-        <Button kind={isWarned && !isTaken ? 'danger' : 'primary'} onClick={close}>
-          {t(isWarned && !isTaken ? 'closeAnyway' : 'done')}
-        </Button>
-      </DialogActions>
-    </Dialog>
+      )}
+    >
+      {(onTaken) => (
+        <div class="admin-codes-made">
+          <p>
+            {t('madeWorth', {
+              value: value(toNano(asked.balance) * BigInt(count), asked.free_requests * count),
+            })}
+          </p>
+          {codes === null ? (
+            <Notice tone="bad" title={t('hiddenTitle')}>
+              <p>{t('hiddenText')}</p>
+            </Notice>
+          ) : (
+            <TakeCodes created={created} codes={codes} onTaken={onTaken} />
+          )}
+        </div>
+      )}
+    </SecretDialog>
   );
 }
 
@@ -122,7 +113,10 @@ function TakeCodes({
         rows={Math.min(codes.length, maxLines)}
         value={codes.join('\n')}
         onFocus={(event) => event.currentTarget.select()}
-        onCopy={onTaken}
+        onCopy={({ currentTarget: { value, selectionStart, selectionEnd } }) => {
+          // Some of them are not all.
+          if (value.slice(selectionStart, selectionEnd).trim() === text.trim()) onTaken();
+        }}
       />
       <div class="admin-codes-actions">
         <Button

@@ -73,9 +73,7 @@ const messages = {
   hiddenText:
     'An earlier attempt created them, and they are not stored. Revoke the batch, and create another.',
   notTaken: 'You have neither copied nor downloaded the codes. Without them, they are worth nothing.',
-  closeAnyway: 'Close without them',
   showBatch: 'Show the batch',
-  done: 'Done',
 } as const satisfies Catalog;
 
 export default messages;

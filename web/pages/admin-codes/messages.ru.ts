@@ -89,9 +89,7 @@ const messages: TranslationOf<typeof en> = {
   hiddenTitle: 'Эти коды показать нельзя',
   hiddenText: 'Их создала предыдущая попытка, и они не хранятся. Отзовите партию и создайте новую.',
   notTaken: 'Вы не скопировали и не скачали коды. Без них партия бесполезна.',
-  closeAnyway: 'Закрыть без кодов',
   showBatch: 'Показать партию',
-  done: 'Готово',
 };
 
 export default messages;

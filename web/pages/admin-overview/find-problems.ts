@@ -16,6 +16,7 @@ export type Problem =
       readonly causes: RefusingModel['causes'];
     }
   | { readonly kind: 'ledger'; readonly lagSeconds: number }
+  | { readonly kind: 'dead'; readonly entries: number }
   | { readonly kind: 'failures'; readonly failed: number; readonly requests: number; readonly since: string }
   | { readonly kind: 'model'; readonly traffic: ModelTraffic; readonly since: string }
   | { readonly kind: 'breaker'; readonly upstream: Upstream }
@@ -62,6 +63,7 @@ export function findProblems(overview: Overview): Problem[] {
     ...(ledger?.is_behind === true && !hasLedgerCondition
       ? [{ kind: 'ledger' as const, lagSeconds: ledger.lag_seconds }]
       : []),
+    ...(ledger !== null && ledger.dead > 0 ? [{ kind: 'dead' as const, entries: ledger.dead }] : []),
     ...(hour !== undefined && failsOften(hour.all, maxFailedShare)
       ? [{ kind: 'failures' as const, ...pickFailures(hour.all), since: hour.since }]
       : []),

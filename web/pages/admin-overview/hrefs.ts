@@ -5,6 +5,7 @@ export const modelHref = (id: string): string => `/admin/models?model=${encodeUR
 export const upstreamHref = (name: string): string =>
   `/admin/models?tab=upstreams&upstream=${encodeURIComponent(name)}`;
 export const workHref = '/admin/work';
+export const deadEntriesHref = '/admin?view=ledger';
 /** Requests that were rejected before a model was called. */
 export const rejectedHref = '/admin/requests?outcome=rejected';
 

@@ -18,14 +18,20 @@ import { TrafficTable } from './traffic-table.tsx';
 import { UpstreamSlots } from './upstream-slots.tsx';
 import { useOverview, type Overview } from './use-overview.ts';
 
-const SetupView = lazy(
-  async () => (await import('./setup/setup-view.tsx')).SetupView,
-  () => <Skeleton lines={8} height="2.5rem" />,
-);
+const loading = () => <Skeleton lines={8} height="2.5rem" />;
+const SetupView = lazy(async () => (await import('./setup/setup-view.tsx')).SetupView, loading);
+const LedgerView = lazy(async () => (await import('./ledger/ledger-view.tsx')).LedgerView, loading);
 
 export default function AdminOverviewPage() {
   const [params] = useAddressFilters();
-  return params.get('view') === 'setup' ? <SetupView /> : <Now />;
+  switch (params.get('view')) {
+    case 'setup':
+      return <SetupView />;
+    case 'ledger':
+      return <LedgerView />;
+    default:
+      return <Now />;
+  }
 }
 
 /** What happens now. Only this is read again and again. */

@@ -145,6 +145,65 @@ const messages = {
   unwritten: 'Entries to write',
   keepsUp: 'keeps up',
   behind: 'too far behind',
+
+  dead: 'Could not be read',
+  deadEntries: {
+    one: '{count} entry of the ledger could not be read: money may be missing in balances.',
+    other: '{count} entries of the ledger could not be read: money may be missing in balances.',
+  },
+  deadTitle: 'Entries of the ledger that could not be read',
+  deadIntro:
+    'They were damaged, or a later release wrote them. None can be put back. Correct the account where you know what it owes or lacks, then discard the entry.',
+  deadNone: 'Every entry could be read',
+  deadNoneText: 'Nothing is missing in balances for that reason.',
+  deadMoney: 'In no balance',
+  deadCounted: 'All of them are counted: no money is missing.',
+  deadCharges: 'Customers were served for {sum}, and nobody was charged.',
+  deadRefills: 'Refills that accounts have not got: {sum}.',
+  deadUnknown: {
+    one: 'The amount of {count} entry cannot be read.',
+    other: 'The amounts of {count} entries cannot be read.',
+  },
+  entry: 'Entry',
+  writtenAt: 'Written',
+  account: 'Account',
+  request: 'Request',
+  amount: 'Amount',
+  entryState: 'Balance',
+  entryCounted: 'counted',
+  entryUncounted: 'not counted',
+  kind_charge: 'charge',
+  kind_refill: 'refill',
+  kind_null: 'unknown kind',
+  amountUnknown: 'unreadable',
+  deadSince: 'found {ago}',
+  discard: 'Discard',
+  discardTitle: 'Discard the entry {entry}',
+  discardAction: 'Discard the entry',
+  discardDone: 'The entry is discarded',
+  loseCharge:
+    'The customer was served. The entry would have charged {sum}, and nobody has been charged: the money is in no balance, and will not be charged any more.',
+  loseFreeCharge:
+    'The customer was served. The entry would have taken a free request, which the account keeps.',
+  loseNoCharge: 'The entry would have charged nothing.',
+  loseUnknownCharge:
+    'The customer was served, and has not been charged. How much the entry would have charged cannot be read.',
+  loseRefill:
+    'The entry would have added {sum}, which the account has not got, and will not get by it. Only what a refill code was worth is credited again by itself, within a week.',
+  loseDebit: 'The entry would have taken back {sum}, which the account keeps.',
+  loseFreeRefill: {
+    one: 'It would also have added {count} free request.',
+    other: 'It would also have added {count} free requests.',
+  },
+  loseUnknownRefill:
+    'The account has not got this refill. How much the entry would have added cannot be read.',
+  loseUnknown: 'What the entry would have charged or added cannot be read. It is in no balance.',
+  loseDetails:
+    'No money is lost: the amounts are in the balance. Tokens and other details of the request are lost; the log has it under the model “unknown”.',
+  loseDetailsOfRefill:
+    'No money is lost: the amounts are in the balance. Where the refill came from is lost.',
+  correctFirst: 'To make up for it, correct {account} first. Afterwards, only the audit log has the entry.',
+  entriesLeft: { one: '{count} other entry stays.', other: '{count} other entries stay.' },
 } as const satisfies Catalog;
 
 export default messages;

@@ -8,7 +8,7 @@ import { useMessages } from '../../lib/language.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { enumerate } from './enumerate.tsx';
 import { findNotes, findProblems, type Note, type Problem } from './find-problems.ts';
-import { failuresHref, modelHref, upstreamHref, workHref } from './hrefs.ts';
+import { deadEntriesHref, failuresHref, modelHref, upstreamHref, workHref } from './hrefs.ts';
 import { queueNames } from './queue-table.tsx';
 import { RefusingText } from './refusing-text.tsx';
 import type en from './messages.en.ts';
@@ -88,6 +88,12 @@ function ProblemText({ problem }: { readonly problem: Problem }) {
       return (
         <p>
           <a href="#ledger">{t('ledgerBehind', { lag: format.duration(problem.lagSeconds) })}</a>
+        </p>
+      );
+    case 'dead':
+      return (
+        <p>
+          <SiteLink href={deadEntriesHref}>{t('deadEntries', { count: problem.entries })}</SiteLink>
         </p>
       );
     case 'failures':

@@ -2,7 +2,7 @@ import type { components } from '../../generated/api.d.ts';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
-import { useLeaveGuard } from '../../lib/leave-guard.ts';
+import { useLeaveQuestion } from '../../lib/leave-guard.ts';
 import { uploadForm } from '../../lib/upload.ts';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/copy.tsx';
@@ -37,7 +37,7 @@ export function DropZone({
   const t = useMessages<typeof en>();
   const [upload, setUpload] = useState<Upload | null>(null);
   const [error, setError] = useState<unknown>(null);
-  useLeaveGuard(upload === null ? null : t('leaveUpload'));
+  useLeaveQuestion(upload === null ? null : t('leaveUpload'));
   const [uploaded, setUploaded] = useState<Uploaded | null>(null);
   useEffect(() => () => upload?.abort.abort(), [upload?.abort]);
   // Once the guard above is gone: the next view has another address.

@@ -9,35 +9,27 @@ import { SvgIcon } from '../../ui/icon.tsx';
 import { Money } from '../../ui/money.tsx';
 import { AccountBadges } from './account-badges.tsx';
 import { AccountNotices } from './account-notices.tsx';
-import { KeyCard } from './key-card.tsx';
+import { KeyCard, type KeyProps } from './key-card.tsx';
 import { LimitsCard } from './limits-card.tsx';
 import type en from './messages.en.ts';
 import { RedeemCard } from './redeem-card.tsx';
 import { RefillsCard } from './refills-card.tsx';
 import { RenameDialog } from './rename-dialog.tsx';
-import type { ShowKey, ShownKey } from './shown-key.ts';
 import { SnippetsCard } from './snippets-card.tsx';
 import { UnlinkCard } from './unlink-card.tsx';
 
 /** Everything about one account. */
-export function AccountView({
-  account,
-  shownKey,
-  onShowKey,
-}: {
-  readonly account: ApiAccount;
-  readonly shownKey: ShownKey | null;
-  readonly onShowKey: ShowKey;
-}) {
+export function AccountView(props: KeyProps) {
+  const { account, shownKey, onKeyTaken } = props;
   return (
     <>
       <AccountNotices account={account} grant={shownKey?.grant ?? null} />
       <Summary account={account} />
       <div class="keys-pair">
-        <KeyCard account={account} shownKey={shownKey} onShowKey={onShowKey} />
+        <KeyCard {...props} />
         <RedeemCard account={account} />
       </div>
-      <SnippetsCard account={account} apiKey={shownKey?.apiKey ?? null} />
+      <SnippetsCard account={account} apiKey={shownKey?.apiKey ?? null} onCopied={onKeyTaken} />
       <LimitsCard account={account} />
       <RefillsCard account={account} />
       <UnlinkCard account={account} />

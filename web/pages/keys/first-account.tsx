@@ -20,7 +20,7 @@ export function FirstAccount({
   const create = useMutation({
     mutationFn: () => call(api.POST('/v1/web/api-accounts/first', { body: { label: t('defaultLabel') } })),
     onSuccess: ({ account, api_key: apiKey, grant }) => {
-      onShowKey({ accountId: account.id, apiKey, grant });
+      onShowKey({ accountId: account.id, apiKey, isNew: true, grant });
       noteAccount(account);
       selectAccount(account.id);
     },

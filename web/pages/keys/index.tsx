@@ -1,7 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useAccounts } from '../../lib/accounts.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { config } from '../../lib/page-facts.ts';
 import { Button } from '../../ui/button.tsx';
+import { useSecret } from '../../ui/secret-dialog.tsx';
 import { QueryView } from '../../ui/states.tsx';
 import { AccountList } from './account-list.tsx';
 import { AccountView } from './account-view.tsx';
@@ -22,6 +24,13 @@ export default function KeysPage() {
     // A key is shown with its own account only.
     if (shownKey !== null && selectedId !== null && shownKey.accountId !== selectedId) setShownKey(null);
   }, [shownKey, selectedId]);
+  const isOnlyHere = shownKey !== null && shownKey.isNew && !config.keys_shown_again;
+  const hideKey = (): void => setShownKey(null);
+  const guard = useSecret({
+    secret: isOnlyHere ? shownKey.apiKey : null,
+    loss: t('keyNotCopied'),
+    onLeave: hideKey,
+  });
   const link = (): void => setIsLinking(true);
   return (
     <div class="page keys">
@@ -48,11 +57,14 @@ export default function KeysPage() {
                 account={selected}
                 shownKey={shownKey?.accountId === selected.id ? shownKey : null}
                 onShowKey={setShownKey}
+                onHideKey={() => guard.leave(hideKey)}
+                onKeyTaken={guard.take}
               />
             </>
           )
         }
       </QueryView>
+      {guard.question}
       <LinkDialog isOpen={isLinking} onClose={() => setIsLinking(false)} />
     </div>
   );

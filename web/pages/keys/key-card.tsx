@@ -3,6 +3,7 @@ import type { ApiAccount } from '../../lib/accounts.ts';
 import { api, call } from '../../lib/api.ts';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { config } from '../../lib/page-facts.ts';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { ConfirmByCode } from '../../ui/confirm-by-code.tsx';
@@ -12,15 +13,19 @@ import { noteChange } from './account-changes.ts';
 import type en from './messages.en.ts';
 import type { ShowKey, ShownKey } from './shown-key.ts';
 
-interface KeyProps {
+export interface KeyProps {
   readonly account: ApiAccount;
   readonly shownKey: ShownKey | null;
   readonly onShowKey: ShowKey;
+  /** Called by the button that hides it. */
+  readonly onHideKey: () => void;
+  /** Called once it was copied. */
+  readonly onKeyTaken: () => void;
 }
 
 /** The key: masked, or whole after a code has confirmed it, and what it works for. */
 export function KeyCard(props: KeyProps) {
-  const { account, shownKey, onShowKey } = props;
+  const { account, shownKey, onHideKey, onKeyTaken } = props;
   const t = useMessages<typeof en>();
   const [action, setAction] = useState<'reveal' | 'regenerate' | null>(null);
   const close = (): void => setAction(null);
@@ -31,13 +36,15 @@ export function KeyCard(props: KeyProps) {
       actions={
         <div class="keys-buttons">
           {isShown ? (
-            <Button size="small" onClick={() => onShowKey(null)}>
+            <Button size="small" onClick={onHideKey}>
               {t('hide')}
             </Button>
           ) : (
-            <Button size="small" onClick={() => setAction('reveal')}>
-              {t('reveal')}
-            </Button>
+            config.keys_shown_again && (
+              <Button size="small" onClick={() => setAction('reveal')}>
+                {t('reveal')}
+              </Button>
+            )
           )}
           {!account.ban && (
             <Button size="small" icon="refresh" onClick={() => setAction('regenerate')}>
@@ -50,7 +57,7 @@ export function KeyCard(props: KeyProps) {
       <div>
         <p class="keys-key">
           <code>{isShown ? shownKey.apiKey : account.key_masked}</code>
-          {isShown && <CopyButton text={shownKey.apiKey} label={t('copyKey')} />}
+          {isShown && <CopyButton text={shownKey.apiKey} label={t('copyKey')} onCopied={onKeyTaken} />}
         </p>
         <p class="small soft" aria-live="polite">
           {t(isShown ? 'keyShown' : 'keyHidden')}
@@ -115,7 +122,7 @@ function RevealDialog({ account, onShowKey, isOpen, onClose }: KeyDialogProps) {
       confirm={(body) => call(api.POST('/v1/web/api-accounts/{account_id}/reveal', { params, body }))}
       onDone={({ api_key: apiKey }) => {
         onClose();
-        onShowKey({ accountId: account.id, apiKey, grant: null });
+        onShowKey({ accountId: account.id, apiKey, isNew: false, grant: null });
       }}
     >
       <p>{t('revealText')}</p>
@@ -146,7 +153,7 @@ function RegenerateDialog({ account, onShowKey, isOpen, onClose }: KeyDialogProp
       }
       onDone={({ api_key: apiKey, key_masked }) => {
         onClose();
-        onShowKey({ accountId: account.id, apiKey, grant: null });
+        onShowKey({ accountId: account.id, apiKey, isNew: true, grant: null });
         noteChange(account.id, { key_masked });
         showToast(t('replaced'));
       }}

@@ -49,6 +49,8 @@ const messages = {
   hide: 'Hide',
   regenerate: 'Replace',
   keyHidden: 'The key is a password: whoever has it spends the balance.',
+  keyNotCopied:
+    'You have not copied the new key, and it is not shown again. Without it, the key has to be replaced.',
   keyShown: 'Copy it now. It is hidden again when you leave this page.',
   accountId: 'Account id',
   copyAccountId: 'Copy the account id',

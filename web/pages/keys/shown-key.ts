@@ -4,6 +4,8 @@ import type { components } from '../../generated/api.d.ts';
 export interface ShownKey {
   readonly accountId: number;
   readonly apiKey: string;
+  /** Whether it was made just now. */
+  readonly isNew: boolean;
   /** Of an account that was created just now; null for others. */
   readonly grant: components['schemas']['SignupGrant'] | null;
 }

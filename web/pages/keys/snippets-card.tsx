@@ -19,9 +19,12 @@ const modelPlaceholder = 'demo-echo';
 export function SnippetsCard({
   account,
   apiKey,
+  onCopied,
 }: {
   readonly account: ApiAccount;
   readonly apiKey: string | null;
+  /** Called once a program was copied. */
+  readonly onCopied: () => void;
 }) {
   const t = useMessages<typeof en>();
   const { data: models = [] } = useModels();
@@ -60,7 +63,7 @@ export function SnippetsCard({
         list={snippets.map(({ value, label, file, code }) => ({
           value,
           label,
-          content: <CodeBlock title={file ?? t('terminal')} code={code} />,
+          content: <CodeBlock title={file ?? t('terminal')} code={code} onCopied={onCopied} />,
         }))}
       />
       <p class="small soft">{t(apiKey === null ? 'snippetKeyHidden' : 'snippetKeyShown')}</p>

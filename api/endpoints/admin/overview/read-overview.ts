@@ -122,4 +122,5 @@ const describeLedger = (ledger: NonNullable<SystemReading['ledger']>): Part<'led
   waiting: ledger.entries,
   lag_seconds: toSeconds(ledger.oldestMs),
   is_behind: isLedgerBehind(ledger),
+  dead: ledger.deadEntries,
 });

@@ -15,7 +15,7 @@ const healthy: SystemReading = {
   isStorageUp: true,
   memory: { usedShare: 0.1, used: { usedBytes: 1, maxBytes: 10 }, isRefusing: false, evictionPolicy: null },
   queues: new Map([['chat' as QueueName, { isServed: true, faults: 0 }]]),
-  ledger: { entries: 0, maxShardEntries: 0, oldestMs: 0 },
+  ledger: { entries: 0, maxShardEntries: 0, oldestMs: 0, deadEntries: 0 },
   refusedKeys: [],
 };
 
@@ -115,7 +115,7 @@ test('single readings that differ from those around them neither begin nor end a
 
 test('while something cannot be read, its conditions stay as they are', async (t) => {
   const { look, find, lines, readMetric } = setUp(t);
-  const behind = { ledger: { entries: 70, maxShardEntries: 40, oldestMs: 61_000 } };
+  const behind = { ledger: { entries: 70, maxShardEntries: 40, oldestMs: 61_000, deadEntries: 0 } };
   await look(behind);
   await look(behind);
   t.is(await readMetric('ledger_lag_entries'), '70');
@@ -134,7 +134,7 @@ test('while something cannot be read, its conditions stay as they are', async (t
 
 test('a ledger with half of what admission allows is behind, however young its entries are', async (t) => {
   const { look, find } = setUp(t);
-  const many = { ledger: { entries: 50_001, maxShardEntries: 50_001, oldestMs: 2_000 } };
+  const many = { ledger: { entries: 50_001, maxShardEntries: 50_001, oldestMs: 2_000, deadEntries: 0 } };
   await look(many);
   await look(many);
   t.true(find('ledger_behind').isOn);
@@ -143,7 +143,7 @@ test('a ledger with half of what admission allows is behind, however young its e
 test('without any worker, the ledger is not a problem of its own', async (t) => {
   const { look, find } = setUp(t);
   const queues = new Map([['chat' as QueueName, { isServed: false, faults: 0 }]]);
-  const behind = { ledger: { entries: 1, maxShardEntries: 1, oldestMs: 61_000 } };
+  const behind = { ledger: { entries: 1, maxShardEntries: 1, oldestMs: 61_000, deadEntries: 0 } };
   for (let i = 0; i < 3; i++) await look({ ...behind, queues });
   t.false(find('ledger_behind').isOn);
   for (let i = 0; i < 3; i++) await look(behind);

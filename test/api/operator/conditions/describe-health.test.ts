@@ -12,7 +12,7 @@ const healthy: SystemReading = {
   isStorageUp: true,
   memory: { usedShare: null, used: null, isRefusing: false, evictionPolicy: null },
   queues: served(),
-  ledger: { entries: 5, maxShardEntries: 2, oldestMs: 900 },
+  ledger: { entries: 5, maxShardEntries: 2, oldestMs: 900, deadEntries: 0 },
   refusedKeys: [],
 };
 const expecting = { queuesInUse: new Set<QueueName>(queueNames), expectsWorkers: true };
@@ -37,7 +37,7 @@ test('each problem is a check that is down, and without Redis the service is', (
   t.deepEqual(down({ isStorageUp: false }), ['degraded', true, 's3']);
   t.deepEqual(down({ queues: served(['image']) }), ['degraded', false, 'workers']);
   t.deepEqual(down({ queues: served([], 1) }), ['degraded', true, 'workers']);
-  t.deepEqual(down({ ledger: { entries: 9, maxShardEntries: 9, oldestMs: 60_001 } }), [
+  t.deepEqual(down({ ledger: { entries: 9, maxShardEntries: 9, oldestMs: 60_001, deadEntries: 0 } }), [
     'degraded',
     true,
     'ledger',

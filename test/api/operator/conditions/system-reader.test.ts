@@ -38,7 +38,7 @@ test.serial('concurrent callers, and those of the next second, share one reading
 test.serial(
   'the lag of the ledger is what waits in all streams, and the age of the oldest entry',
   async (t) => {
-    t.deepEqual((await read()).ledger, { entries: 0, maxShardEntries: 0, oldestMs: 0 });
+    t.deepEqual((await read()).ledger, { entries: 0, maxShardEntries: 0, oldestMs: 0, deadEntries: 0 });
     const [seconds] = await redis().time();
     const streams = [redisKeys.ledgerStream(3), redisKeys.ledgerStream(9)] as const;
     await redis().xadd(streams[0], `${(Number(seconds) - 100) * 1_000}-0`, 'kind', 'usage');
