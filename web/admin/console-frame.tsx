@@ -5,7 +5,7 @@ import { Footer } from '../frame/footer.tsx';
 import { OfflineNote, SkipLink } from '../frame/notes.tsx';
 import { PageView } from '../frame/page-view.tsx';
 import type { FrameProps } from '../lib/pages.ts';
-import { Dialog } from '../ui/dialog.tsx';
+import { LaterDialog } from '../ui/later-dialog.tsx';
 import { Skeleton } from '../ui/states.tsx';
 import { consoleQueries } from './api.ts';
 import { ConsoleHeader } from './console-header.tsx';
@@ -49,9 +49,9 @@ const Starting = () => (
 function SessionEnded({ isOpen }: { readonly isOpen: boolean }) {
   const t = useConsole();
   return (
-    <Dialog title={t('endedTitle')} isOpen={isOpen} onClose={() => undefined} size="small" isGuarded>
+    <LaterDialog title={t('endedTitle')} isOpen={isOpen} onClose={() => undefined} size="small" isGuarded>
       <p>{t('endedText')}</p>
       <SignInForm onDone={() => consoleQueries.invalidateQueries()} />
-    </Dialog>
+    </LaterDialog>
   );
 }

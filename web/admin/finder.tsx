@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { SiteLink } from '../frame/site-link.tsx';
 import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
+import { LaterDialog } from '../ui/later-dialog.tsx';
 import { Field } from '../ui/field.tsx';
 import { ErrorText } from '../ui/states.tsx';
 import { adminApi, call, type Schema } from './api.ts';
@@ -30,9 +30,9 @@ export function Finder() {
     <>
       <Button kind="quiet" icon="search" aria-label={t('find')} onClick={() => setIsOpen(true)} />
       {/* Its content begins anew each time. */}
-      <Dialog title={t('find')} isOpen={isOpen} onClose={close}>
+      <LaterDialog title={t('find')} isOpen={isOpen} onClose={close}>
         <Search onFollow={close} />
-      </Dialog>
+      </LaterDialog>
     </>
   );
 }

@@ -11,7 +11,7 @@ import { signOut, useSession } from '../lib/session.ts';
 import { switchTheme, themes, useTheme } from '../lib/theme.ts';
 import { describeError } from '../lib/api-error.ts';
 import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
+import { LaterDialog } from '../ui/later-dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Menu, type MenuGroup } from '../ui/menu.tsx';
 import { showToast } from '../ui/toast.tsx';
@@ -209,9 +209,9 @@ function PhoneMenu({ sections }: { readonly sections: readonly SectionLink[] }) 
   return (
     <span class="phone-menu">
       <Button kind="quiet" icon="menu" aria-label={common('openMenu')} onClick={() => setIsOpen(true)} />
-      <Dialog title={common('menu')} isOpen={isOpen} onClose={close} size="small">
+      <LaterDialog title={common('menu')} isOpen={isOpen} onClose={close} size="small">
         <Navigation sections={sections} onFollow={close} />
-      </Dialog>
+      </LaterDialog>
     </span>
   );
 }

@@ -5,17 +5,22 @@ import { useConsole } from '../../admin/texts.ts';
 import { SiteLink } from '../../frame/site-link.tsx';
 import { useFormat } from '../../lib/format.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { lazy } from '../../lib/lazy.tsx';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { nameAction } from './action-name.ts';
 import { selectAt, useAuditFilter } from './audit-filter.ts';
-import { EventDialog } from './event-dialog.tsx';
 import { Filters } from './filters.tsx';
 import type en from './messages.en.ts';
 import { Outcome, type AuditEvent } from './outcome.tsx';
 import { Resource } from './resource.tsx';
 import { summarizeChange } from './summarize-change.ts';
+
+const EventDialog = lazy(
+  async () => (await import('./event-dialog.tsx')).EventDialog,
+  () => null,
+);
 
 const pageSize = 50;
 

@@ -1,10 +1,16 @@
 import './admin-audit.css';
 import { useAddressFilters } from '../../lib/address-filters.ts';
 import { useMessages } from '../../lib/language.tsx';
+import { lazy } from '../../lib/lazy.tsx';
+import { Skeleton } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Changes } from './changes.tsx';
 import type en from './messages.en.ts';
-import { Tokens } from './tokens.tsx';
+
+const Tokens = lazy(
+  async () => (await import('./tokens.tsx')).Tokens,
+  () => <Skeleton lines={6} height="3rem" />,
+);
 
 export default function AdminAuditPage() {
   const t = useMessages<typeof en>();
