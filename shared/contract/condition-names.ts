@@ -6,6 +6,7 @@ export const conditionNames = [
   'no_workers',
   'worker_faults',
   'ledger_behind',
+  'ledger_dead_entries',
   'mongodb_unreachable',
   'storage_unreachable',
   'upstream_key_refused',

@@ -108,6 +108,7 @@ test('a log row has every field, and daily and account totals include it', async
     'callStartsMs',
     'calls',
     'characters',
+    'claimHash',
     'completionTokens',
     'costNano',
     'counted',

@@ -86,6 +86,13 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
       'why the ledger pauses.',
     end: 'the ledger is written to MongoDB again',
   },
+  ledger_dead_entries: {
+    title: plain('the ledger has entries that could not be read'),
+    advice:
+      'What they charged or added may be in no balance. /admin?view=ledger and "admin ledger dead" show each with its account ' +
+      'and amount: correct the account, and discard the entry.',
+    end: 'the ledger has no entries any more that could not be read',
+  },
   mongodb_unreachable: {
     title: plain('MongoDB does not respond'),
     advice:

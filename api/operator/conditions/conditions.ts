@@ -16,6 +16,10 @@ export const conditionLines: Readonly<Record<ConditionName, Lines>> = {
   no_workers: { begin: 'no live worker for queue', end: 'queue has a live worker again' },
   worker_faults: { begin: 'workers report failures', end: 'workers report no failures any more' },
   ledger_behind: { begin: 'ledger is not written', end: 'ledger is written again' },
+  ledger_dead_entries: {
+    begin: 'ledger has entries that cannot be read',
+    end: 'ledger has no entries any more that cannot be read',
+  },
   mongodb_unreachable: { begin: 'MongoDB does not respond', end: 'MongoDB responds again' },
   storage_unreachable: { begin: 'object store does not respond', end: 'object store responds again' },
   upstream_key_refused: { begin: 'upstream refuses a key', end: 'upstream key no longer refused' },

@@ -62,6 +62,7 @@ export function findProblems(
         entries: ledger.entries,
         oldestSeconds: Math.round(ledger.oldestMs / 1_000),
       }),
+    ledger_dead_entries: ledger && problemIf(ledger.deadEntries > 0, { entries: ledger.deadEntries }),
     upstream_key_refused:
       refusedKeys &&
       refusedKeys.map(({ upstream, fingerprint, reason, usableKeys, keys, deadModels }) => ({

@@ -55,15 +55,19 @@ export function findProblems(overview: Overview): Problem[] {
   const { conditions, unavailable, traffic, upstreams, processes, ledger } = overview;
   const hour = traffic?.hour;
   const builds = processes === null ? [] : listBuilds(processes);
-  const hasLedgerCondition = conditions.some((condition) => isAbout(condition, 'ledger', null));
+  const isBehind = conditions.some(({ name }) => name === 'ledger_behind');
+  const dead = ledger?.dead ?? 0;
   return [
-    ...conditions.map((condition): Problem => ({ kind: 'condition', condition })),
+    ...conditions
+      // Their number, below, says more.
+      .filter(({ name }) => dead === 0 || name !== 'ledger_dead_entries')
+      .map((condition): Problem => ({ kind: 'condition', condition })),
     ...groupRefusing(findRefusing(overview)),
     ...(unavailable.length > 0 ? [{ kind: 'unread' as const, parts: unavailable }] : []),
-    ...(ledger?.is_behind === true && !hasLedgerCondition
+    ...(ledger?.is_behind === true && !isBehind
       ? [{ kind: 'ledger' as const, lagSeconds: ledger.lag_seconds }]
       : []),
-    ...(ledger !== null && ledger.dead > 0 ? [{ kind: 'dead' as const, entries: ledger.dead }] : []),
+    ...(dead > 0 ? [{ kind: 'dead' as const, entries: dead }] : []),
     ...(hour !== undefined && failsOften(hour.all, maxFailedShare)
       ? [{ kind: 'failures' as const, ...pickFailures(hour.all), since: hour.since }]
       : []),

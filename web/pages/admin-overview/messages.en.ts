@@ -36,6 +36,8 @@ const messages = {
   condition_no_workers: 'No worker serves {queues}: callers get errors, and jobs wait.',
   condition_worker_faults: 'Workers of {queues} report failures that last until somebody fixes them.',
   condition_ledger_behind: 'The ledger is not written to MongoDB: histories and statistics lag.',
+  condition_ledger_dead_entries:
+    'The ledger has entries that could not be read: money may be missing in balances.',
   condition_mongodb_unreachable: 'MongoDB does not respond: histories and the account area do not work.',
   condition_storage_unreachable:
     'The object store does not respond: images, uploads and batches do not work.',
@@ -51,6 +53,7 @@ const messages = {
     'Look for “fails until this is fixed” in the logs of the workers: the line says what to do.',
   advice_ledger_behind:
     'Check that MongoDB accepts writes and that workers run; their logs say why the ledger pauses. Balances are right meanwhile.',
+  advice_ledger_dead_entries: 'Correct the account of each entry, and discard the entry.',
   advice_mongodb_unreachable: 'Check that MongoDB runs and has a primary, and that MONGODB_URL leads to it.',
   advice_storage_unreachable: 'Check the server of S3_ENDPOINT, the bucket S3_BUCKET, and the credentials.',
   advice_upstream_key_refused:

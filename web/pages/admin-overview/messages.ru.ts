@@ -42,6 +42,8 @@ const messages: TranslationOf<typeof en> = {
   condition_no_workers: 'Нет воркеров для очередей: {queues}. Клиенты получают ошибки, задания ждут.',
   condition_worker_faults: 'Воркеры сообщают о сбоях, которые сами не пройдут. Очереди: {queues}.',
   condition_ledger_behind: 'Журнал операций не записывается в MongoDB: история и статистика отстают.',
+  condition_ledger_dead_entries:
+    'В журнале операций есть записи, которые не удалось прочитать: в балансах может не хватать денег.',
   condition_mongodb_unreachable: 'MongoDB не отвечает: история и личный кабинет не работают.',
   condition_storage_unreachable:
     'Хранилище файлов не отвечает: не работают картинки, загрузка файлов и пакеты.',
@@ -57,6 +59,7 @@ const messages: TranslationOf<typeof en> = {
     'Найдите в логах воркеров строку «fails until this is fixed»: в ней сказано, что делать.',
   advice_ledger_behind:
     'Проверьте, что MongoDB принимает записи, а воркеры работают; в их логах сказано, почему запись стоит. Балансы при этом верны.',
+  advice_ledger_dead_entries: 'Исправьте баланс аккаунта каждой записи и удалите запись.',
   advice_mongodb_unreachable:
     'Проверьте, что MongoDB запущена, в ней есть primary, а MONGODB_URL ведёт к ней.',
   advice_storage_unreachable: 'Проверьте сервер S3_ENDPOINT, бакет S3_BUCKET и ключи доступа.',

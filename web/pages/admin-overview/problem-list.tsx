@@ -200,6 +200,8 @@ function ConditionTitle({ condition }: { readonly condition: Condition }) {
       );
     case 'upstream_key_refused':
       return <>{t.nodes(`condition_${name}`, { upstream: enumerate(idsOf('upstream'), upstreamHref) })}</>;
+    case 'ledger_dead_entries':
+      return <SiteLink href={deadEntriesHref}>{t(`condition_${name}`)}</SiteLink>;
     case 'ledger_behind':
       return <a href="#ledger">{t(`condition_${name}`)}</a>;
     default:

@@ -14,6 +14,7 @@ const kinds: Readonly<Record<ConditionName, Kind>> = {
   no_workers: 'queue',
   worker_faults: 'queue',
   ledger_behind: 'ledger',
+  ledger_dead_entries: 'ledger',
   mongodb_unreachable: 'mongodb',
   storage_unreachable: 'storage',
   upstream_key_refused: 'upstream',

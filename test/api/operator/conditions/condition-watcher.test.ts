@@ -140,6 +140,16 @@ test('a ledger with half of what admission allows is behind, however young its e
   t.true(find('ledger_behind').isOn);
 });
 
+test('entries that could not be read are a condition until they are discarded', async (t) => {
+  const { look, find, lines } = setUp(t);
+  const ledger = { entries: 0, maxShardEntries: 0, oldestMs: 0, deadEntries: 2 };
+  for (let i = 0; i < 2; i++) await look({ ledger });
+  t.true(find('ledger_dead_entries').isOn);
+  for (let i = 0; i < 2; i++) await look({ ledger: { ...ledger, deadEntries: 0 } });
+  t.false(find('ledger_dead_entries').isOn);
+  t.like(lines[0], { msg: 'ledger has entries that cannot be read', entries: 2 });
+});
+
 test('without any worker, the ledger is not a problem of its own', async (t) => {
   const { look, find } = setUp(t);
   const queues = new Map([['chat' as QueueName, { isServed: false, faults: 0 }]]);
