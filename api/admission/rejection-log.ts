@@ -15,8 +15,16 @@ interface Rate {
 
 /** Of one account with one code. Whoever repeats a request without reading the error needs no more of them. */
 const ratePerCode: Rate = { burst: 20, intervalMs: 10_000 };
-/** Of the process: this bounds what MongoDB has to keep, 1.3 million rows in 72 hours. */
-const ratePerProcess: Rate = { burst: 300, intervalMs: 200 };
+/** Of one account with all codes together. */
+const ratePerAccount: Rate = { burst: 60, intervalMs: 5_000 };
+/**
+ * Of the process, for accounts that had several lately: this bounds what MongoDB has to keep. The first few of an account
+ * have a share of their own, which nobody else uses up.
+ */
+const ratePerProcess: Rate = { burst: 200, intervalMs: 500 };
+const rateOfFirst: Rate = { burst: 200, intervalMs: 200 };
+/** How many of an account count as its first ones. */
+const first = 3;
 /** What is held while MongoDB does not respond. */
 const maxPending = 1_000;
 const maxMessageLength = 500;
@@ -38,7 +46,11 @@ export interface RejectionLogOptions {
 export class RejectionLog {
   readonly #store: Pick<RejectionStore, 'insert'>;
   readonly #byCode: Bucket;
+  readonly #byAccount: Bucket;
+  /** All of an account, logged or not. */
+  readonly #seen: Bucket;
   readonly #all: Bucket;
+  readonly #ofFirst: Bucket;
   readonly #unlogged;
   readonly #flushMs: number;
   readonly #warn: (line: string, fields: object) => void;
@@ -49,13 +61,16 @@ export class RejectionLog {
   constructor({ store, metrics, log, flushMs = defaultFlushMs, nowMs }: RejectionLogOptions) {
     this.#store = store;
     this.#byCode = new Bucket(ratePerCode, nowMs);
+    this.#byAccount = new Bucket(ratePerAccount, nowMs);
+    this.#seen = new Bucket(ratePerAccount, nowMs);
     this.#all = new Bucket(ratePerProcess, nowMs);
+    this.#ofFirst = new Bucket(rateOfFirst, nowMs);
     this.#flushMs = flushMs;
     this.#warn = createThrottledWarning((line, fields) => log.warn(fields, line));
     this.#unlogged = metrics.counter(
       {
         name: 'rejections_unlogged_total',
-        help: 'Rejected requests that are not in the list of rejected requests: too many of a `kind`, or MongoDB did not respond.',
+        help: 'Rejected requests that are not in the list of rejected requests. `reason`: alike, of one account; process, of all; unwritten, because MongoDB did not respond.',
       },
       ['reason'],
     );
@@ -64,16 +79,25 @@ export class RejectionLog {
   /** Takes a rejection, to be written within a second. */
   note(rejection: Rejection): void {
     const kind = `${rejection.accountId} ${rejection.code}`;
-    if (!this.#byCode.has(kind) || !this.#all.has('')) {
-      this.#unlogged.inc({ reason: 'too_many' });
+    const { accountId } = rejection;
+    const isFirst = this.#seen.countTaken(accountId) < first;
+    this.#seen.take(accountId);
+    if (!this.#byCode.has(kind) || !this.#byAccount.has(accountId)) {
+      this.#unlogged.inc({ reason: 'alike' });
+      return;
+    }
+    const ofProcess = isFirst && this.#ofFirst.has('') ? this.#ofFirst : this.#all;
+    if (!ofProcess.has('')) {
+      this.#unlogged.inc({ reason: 'process' });
       return;
     }
     if (this.#pending.length >= maxPending) {
+      this.#pending.shift();
       this.#unlogged.inc({ reason: 'unwritten' });
-      return;
     }
     this.#byCode.take(kind);
-    this.#all.take('');
+    this.#byAccount.take(accountId);
+    ofProcess.take('');
     this.#pending.push({ ...rejection, message: shorten(maskSecrets(rejection.message), maxMessageLength) });
     this.#flushSoon();
   }
@@ -127,6 +151,11 @@ class Bucket {
 
   has(holder: string): boolean {
     return this.#recent.of(holder) <= this.#maxMs - this.#intervalMs;
+  }
+
+  /** How many were taken lately, as far as time has not made up for them. */
+  countTaken(holder: string): number {
+    return Math.ceil(this.#recent.of(holder) / this.#intervalMs);
   }
 
   take(holder: string): void {

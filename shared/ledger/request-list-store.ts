@@ -95,6 +95,7 @@ export class RequestListStore {
    * @throws UnknownPosition
    */
   async list(filter: RequestFilter, limit: number, after?: Position | string): Promise<RequestPage> {
+    if (selectsNone(filter)) return { rows: [], hasMore: false };
     return await callMongo(async () => {
       const position = typeof after === 'string' ? await this.#findPosition(filter, after) : (after ?? null);
       const rows: RequestLogDocument[] = [];
@@ -198,6 +199,7 @@ export class RequestListStore {
    * both together, and read all rows.
    */
   async countRows(filter: RequestFilter, max: number): Promise<number> {
+    if (selectsNone(filter)) return 0;
     const selected = { ...fieldsOf(filter), at: this.#rangeOf(filter) };
     const options = { ...limits, limit: max };
     const counts = await callMongo(() =>
@@ -287,6 +289,10 @@ const positionOf = ({ at, _id: id }: RequestLogDocument): Position => ({ at, id 
 
 /** Sorts after all days. */
 const lastDay = '9999-12-31';
+
+/** No upstream was called for a rejected request, and no index is for looking for one. */
+const selectsNone = ({ outcome, upstream }: RequestFilter): boolean =>
+  outcome === 'rejected' && upstream !== undefined;
 
 const listOutcomes = ({ outcome }: RequestFilter): boolean[] =>
   outcome === undefined ? [true, false] : [outcome === 'success'];

@@ -14,8 +14,10 @@ import { waitFor } from '../support/wait-for.ts';
 const catalogOf = (vendorUrl: string): string => `
 upstreams:
   vendor: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [vendor-key] }
+  fetching: { kind: openai, baseUrl: "${vendorUrl}/v1", apiKeys: [vendor-key], imageUrls: fetch }
 models:
   - { id: chat, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt-sim }] }
+  - { id: seeing, type: vision, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: fetching, model: gpt-sim }] }
   - { id: refusing, type: chat, context: 8192, pricing: { prompt: 7, completion: 13 }, routes: [{ upstream: vendor, model: gpt-sim+fail-400 }] }
 `;
 
@@ -206,6 +208,31 @@ test('a request that only reads is not logged, and neither is a replayed respons
     items.map(({ request_id: id, response_code: status }) => [id, status]),
     [[conflict.id, 409]],
   );
+});
+
+test('a request that a worker rejects before it calls a vendor is among them', async (t) => {
+  const account = await stack.createAccount();
+  const url = 'https://127.0.0.1:9/picture.png';
+  const content = [
+    { type: 'text', text: 'what is this?' },
+    { type: 'image_url', image_url: { url } },
+  ];
+  const { status, id } = await chat(account, { model: 'seeing', messages: [{ role: 'user', content }] });
+  t.is(status, 422);
+  const { items } = await waitForRejected(account, 1);
+  t.like(items[0], { request_id: id, model_name: 'seeing', response_code: 422 });
+  t.is((await readLog(account)).total_count, 0);
+});
+
+test('no upstream was called for them, so a filter by one selects none', async (t) => {
+  const account = await stack.createAccount({ balance: '0' });
+  await chat(account);
+  await waitForRejected(account, 1);
+  t.like(await listAdmin(`outcome=rejected&account=${account.id}&upstream=vendor`), {
+    data: [],
+    total: 0,
+    has_more: false,
+  });
 });
 
 test('the file of rejected requests has what the list has', async (t) => {

@@ -73,7 +73,7 @@ export const listAdminRequests = defineOperation({
   description:
     'The request log of all accounts, newest first, for `LOG_RETENTION_DAYS`. Requests that were rejected before a model was ' +
     'called, such as for want of money, are listed with `outcome=rejected` alone, for 72 hours: of those of an account with the ' +
-    'same code, 20 at once and then one in ten seconds. Name an account, a model or a time where you can: a filter that matches ' +
+    'same code, 20 at once and then one in ten seconds for each api process. Name an account, a model or a time where you can: a filter that matches ' +
     'few of very many rows may take too long.',
   method: 'get',
   path: '/admin/requests',

@@ -6,7 +6,7 @@ const texts: TranslationOf<typeof en> = {
   spend_vendorCost: 'Стоимость у поставщиков',
   spend_partlyKnown: 'известна не для всех запросов',
   spend_margin: 'Маржа',
-  spend_share: 'Доля',
+  spend_share: 'Доля маржи',
   spend_requests: 'Запросы',
   spend_failures: 'С ошибкой',
   spend_failureCount: {
