@@ -1,16 +1,14 @@
 import { ReservationStore } from '../../shared/money/reservation-store.ts';
 import { PriceStore } from '../../shared/ledger/price-store.ts';
-import { DeadLetters } from '../../shared/ledger/dead-letters-store.ts';
-import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { FoundProblems, UsageError, type AdminVerb, type ChangeContext } from './command.ts';
 import { findAccountId } from './find-account.ts';
 import { endProgress, showProgress } from './progress.ts';
 import { quote } from '../../shared/platform/runtime/to-printable.ts';
 import {
-  describeEntry,
   discardCounted,
   discardEntry,
   dryRunDiscardEntry,
+  listAllDeadEntries,
   readEntry,
 } from '../../shared/admin/dead-entries.ts';
 import { verifyLedger } from '../../shared/admin/verify/verify-ledger.ts';
@@ -29,11 +27,13 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
   },
   dead: {
     usage: '',
-    help: 'lists the ledger entries that could not be read completely, and whether their amounts are counted',
+    help:
+      'lists the ledger entries that could not be read completely, whether their amounts are counted, and which of the others ' +
+      'the gateway credits again by itself',
     positionals: 0,
     options: [],
-    columns: ['entry', 'account', 'kind', 'amount', 'counted', 'reason'],
-    run: async ({ redis }) => listDead(redis),
+    columns: ['entry', 'account', 'kind', 'amount', 'counted', 'is_credited_again', 'reason'],
+    run: async (context) => listAllDeadEntries(context),
   },
   discard: {
     usage: '<entry> [--dry-run]',
@@ -47,11 +47,6 @@ export const ledgerVerbs: Record<string, AdminVerb> = {
     run: discardDead,
   },
 };
-
-async function* listDead(redis: RedisClient): AsyncGenerator {
-  for await (const letter of new DeadLetters(redis).list())
-    yield { ...describeEntry(letter), fields: letter.fields };
-}
 
 async function discardDead(context: ChangeContext): Promise<unknown> {
   const { trail, flags, positionals } = context;

@@ -155,6 +155,10 @@ export class RefillCodeStore {
       { 'redeemed.at': 1 },
       { partialFilterExpression: { 'redeemed.settled': false } },
     );
+    await this.#codes.createIndex(
+      { 'redeemed.refillId': 1 },
+      { partialFilterExpression: { 'redeemed.settled': false } },
+    );
   }
 
   /** @returns the codes in plain text, which is not stored */
@@ -272,7 +276,13 @@ export class RefillCodeStore {
         .limit(limit)
         .toArray(),
     );
-    return found.flatMap((code) => (code.redeemed === null ? [] : toClaim(code, code.redeemed)));
+    return found.flatMap(listClaims);
+  }
+
+  /** Those of these refills' claims whose ledger entry is not known to be in MongoDB. */
+  async findPendingByRefill(refillIds: readonly string[]): Promise<RedemptionClaim[]> {
+    const pending = { 'redeemed.settled': false, 'redeemed.refillId': { $in: [...refillIds] } };
+    return (await callMongo(() => this.#codes.find(pending, limits).toArray())).flatMap(listClaims);
   }
 
   /** @returns whether it was settled now */
@@ -330,6 +340,9 @@ export function toClaim(
 ): RedemptionClaim {
   return { ...redemption, codeId: _id, amountNano: balanceNano, freeRequests, source: source ?? 'code' };
 }
+
+const listClaims = (code: RefillCodeDocument): RedemptionClaim[] =>
+  code.redeemed === null ? [] : [toClaim(code, code.redeemed)];
 
 /** Returns the account's claim on a code if its ledger entry is not known to be in MongoDB; otherwise null. */
 export function findClaimOf(code: RefillCodeDocument, accountId: string): RedemptionClaim | null {

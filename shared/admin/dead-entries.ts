@@ -7,16 +7,25 @@ import { shardCount } from '../platform/redis/redis-keys.ts';
 import { shorten } from '../platform/runtime/shorten.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import {
+  findCreditedAgain,
+  sourceOfCreditedAgain,
+  sourceOfEvent,
+  type CreditedAgain,
+} from './credited-again.ts';
 import { toDryRun } from './dry-run.ts';
 import { toPage, type Page } from './page.ts';
+import { showFields } from './show-fields.ts';
 
 /** Entries of the ledger that no worker could read: its dead letters. */
 
-type Deps = Pick<AdminDeps, 'redis'>;
+type Deps = Pick<AdminDeps, 'redis' | 'codes' | 'ledger'>;
 
 const action = 'ledger.discard';
 /** Characters. What was damaged may have any length. */
 const maxIdLength = 100;
+/** Entries that are read at once if all are. */
+const chunkSize = 100;
 
 export const formatEntry = ({ shard, id }: DeadLetterPlace): string => `${shard}:${id}`;
 
@@ -26,11 +35,12 @@ export function readEntry(text: string): DeadLetterPlace | null {
   return id === undefined || Number(shard) >= shardCount ? null : { shard: Number(shard), id };
 }
 
-/** What of an entry can be read. Pure. */
-export function describeEntry(letter: DeadLetter) {
+/** What of an entry can be read. */
+function describeEntry(letter: DeadLetter, creditedAgain: CreditedAgain) {
   const { fields, streamId, accountId, isCounted, reason } = letter;
   const { kind, amountNano, freeRequests } = readAmounts(letter);
   const event = parseEvent(findValue(fields, 'event'));
+  const creditedSource = sourceOfCreditedAgain(letter, creditedAgain);
   const requestId = kind === 'charge' ? (findValue(fields, 'id') ?? event?.['requestId']) : null;
   return {
     entry: formatEntry(letter),
@@ -41,10 +51,13 @@ export function describeEntry(letter: DeadLetter) {
     request_id: shortenId(requestId),
     model: shortenId(event?.['model']),
     kind,
+    source: creditedSource ?? (kind === 'refill' ? sourceOfEvent(letter) : null),
     counted: isCounted,
+    is_credited_again: creditedSource !== null,
     reason,
     amount: amountNano === null ? null : toRubNumber(amountNano),
     free_requests: freeRequests,
+    fields: showFields(fields),
   };
 }
 export type DeadEntry = ReturnType<typeof describeEntry>;
@@ -77,51 +90,87 @@ function toMoment(streamId: string): string | null {
 
 /** Lists the entries that could not be read, the latest first. */
 export async function listDeadEntries(
-  { redis }: Deps,
+  deps: Deps,
   { limit, after }: { readonly limit: number; readonly after: DeadLetterPlace | null },
-): Promise<Page<DeadLetter>> {
-  return toPage(await new DeadLetters(redis).listLatest(limit + 1, after), limit, formatEntry);
+): Promise<Page<DeadEntry>> {
+  const page = toPage(await new DeadLetters(deps.redis).listLatest(limit + 1, after), limit, formatEntry);
+  return { ...page, rows: await describeAll(deps, page.rows) };
+}
+
+/** Yields all entries, by shard, the oldest first. */
+export async function* listAllDeadEntries(deps: Deps): AsyncGenerator<DeadEntry> {
+  for await (const letters of readChunks(deps)) yield* await describeAll(deps, letters);
+}
+
+async function describeAll(deps: Deps, letters: readonly DeadLetter[]): Promise<DeadEntry[]> {
+  const creditedAgain = await findCreditedAgain(deps, letters);
+  return letters.map((letter) => describeEntry(letter, creditedAgain));
+}
+
+async function* readChunks({ redis }: Pick<Deps, 'redis'>): AsyncGenerator<readonly DeadLetter[]> {
+  let chunk: DeadLetter[] = [];
+  for await (const letter of new DeadLetters(redis).list()) {
+    chunk.push(letter);
+    if (chunk.length < chunkSize) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
 }
 
 /** Adds up what is not counted in any balance. Reads all entries, of which a shard has about a thousand at most. */
-export async function sumDeadEntries({ redis }: Deps) {
-  const sums = { entries: 0, uncounted: 0, unknown: 0, chargesNano: 0n, refillsNano: 0n };
-  for await (const letter of new DeadLetters(redis).list()) {
-    sums.entries += 1;
-    if (letter.isCounted) continue;
-    sums.uncounted += 1;
-    const { kind, amountNano } = readAmounts(letter);
-    if (amountNano === null) sums.unknown += 1;
-    else if (kind === 'charge') sums.chargesNano += amountNano;
-    else sums.refillsNano += amountNano;
+export async function sumDeadEntries(deps: Deps) {
+  const sums = { entries: 0, uncounted: 0, unknown: 0, creditedAgain: 0, chargesNano: 0n, refillsNano: 0n };
+  for await (const letters of readChunks(deps)) {
+    const creditedAgain = await findCreditedAgain(deps, letters);
+    sums.entries += letters.length;
+    for (const letter of letters.filter(({ isCounted }) => !isCounted)) {
+      if (sourceOfCreditedAgain(letter, creditedAgain) !== null) sums.creditedAgain += 1;
+      else addUncounted(sums, letter);
+    }
   }
-  const { entries, uncounted, unknown, chargesNano, refillsNano } = sums;
+  const { entries, uncounted, unknown, creditedAgain, chargesNano, refillsNano } = sums;
   return {
     entries,
     uncounted,
+    credited_again: creditedAgain,
     unknown,
     charges: toRubNumber(chargesNano),
     refills: toRubNumber(refillsNano),
   };
 }
 
+function addUncounted(
+  sums: { uncounted: number; unknown: number; chargesNano: bigint; refillsNano: bigint },
+  letter: DeadLetter,
+): void {
+  sums.uncounted += 1;
+  const { kind, amountNano } = readAmounts(letter);
+  if (amountNano === null) sums.unknown += 1;
+  else if (kind === 'charge') sums.chargesNano += amountNano;
+  else sums.refillsNano += amountNano;
+}
+
 /** What a discard would lose. @throws AppError `not_found` */
-export async function dryRunDiscardEntry({ redis }: Deps, place: DeadLetterPlace) {
-  const letters = new DeadLetters(redis);
+export async function dryRunDiscardEntry(deps: Deps, place: DeadLetterPlace) {
+  const letters = new DeadLetters(deps.redis);
   const letter = await findEntry(letters, place);
+  const isCreditedAgain = sourceOfCreditedAgain(letter, await findCreditedAgain(deps, [letter])) !== null;
   const { kind } = readAmounts(letter);
   const counts = await Promise.all(Array.from({ length: shardCount }, (_, shard) => letters.count(shard)));
   return toDryRun({
     kind,
     counted: letter.isCounted,
-    ...findUncounted(letter),
+    is_credited_again: isCreditedAgain,
+    ...(letter.isCounted || isCreditedAgain ? nothing : findUncounted(letter)),
     entries_left: Math.max(0, counts.reduce((sum, count) => sum + count, 0) - 1),
   });
 }
 
-/** The part of an entry that is in no balance. */
+const nothing = { uncharged: 0, uncredited: 0, free_requests: 0 };
+
+/** The part of an entry that would be lost: it is in no balance, and the gateway does not credit it again. */
 function findUncounted(letter: DeadLetter) {
-  if (letter.isCounted) return { uncharged: 0, uncredited: 0, free_requests: 0 };
   const { kind, amountNano, freeRequests } = readAmounts(letter);
   const amount = amountNano === null ? null : toRubNumber(amountNano);
   return {
@@ -132,17 +181,18 @@ function findUncounted(letter: DeadLetter) {
 }
 
 /**
- * Deletes an entry, the last record of it but for the audit log. Of several operators, one discards it.
+ * Deletes an entry, the last record of it but for the audit log, which gets what is read of it and its fields. Of several operators, one discards it.
  * @returns what it was
  * @throws AppError `not_found`
  */
 export async function discardEntry(
-  { redis }: Deps,
+  deps: Deps,
   trail: AuditTrail,
   place: DeadLetterPlace,
 ): Promise<DeadEntry> {
-  const letters = new DeadLetters(redis);
-  const found = describeEntry(await findEntry(letters, place));
+  const letters = new DeadLetters(deps.redis);
+  const letter = await findEntry(letters, place);
+  const found = describeEntry(letter, await findCreditedAgain(deps, [letter]));
   const { entry, account, ...before } = found;
   await trail.run(
     {
@@ -160,7 +210,10 @@ export async function discardEntry(
 }
 
 /** Deletes all entries whose amounts are counted. @returns how many these were */
-export async function discardCounted({ redis }: Deps, trail: AuditTrail): Promise<{ discarded: number }> {
+export async function discardCounted(
+  { redis }: Pick<Deps, 'redis'>,
+  trail: AuditTrail,
+): Promise<{ discarded: number }> {
   const letters = new DeadLetters(redis);
   return await trail.run(
     { action, id: 'counted' },

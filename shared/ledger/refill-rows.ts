@@ -41,6 +41,12 @@ const sources: Readonly<Record<RefillEvent['source'], RefillSource>> = {
 export const sourceOf = ({ source = 'code' }: Pick<RefillLogDocument, 'source'>): RefillSource =>
   sources[source];
 
+/** Reads where a refill of an event came from. Returns null if the event does not say it. */
+export const readSource = (source: unknown): RefillSource | null =>
+  typeof source === 'string' && Object.hasOwn(sources, source)
+    ? sources[source as RefillEvent['source']]
+    : null;
+
 /** What the ledger remembers of a credit with an Idempotency-Key. */
 export function describeCredit({ requestedNano, requestedFree, note }: RefillEvent): RequestedCredit {
   if (requestedNano === undefined || requestedFree === undefined) return {};

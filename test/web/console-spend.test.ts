@@ -162,6 +162,8 @@ withBrowser(
       const dialog = page.getByRole('dialog', { name: `Discard the entry ${entry}` });
       await dialog.getByText('The customer was served. The entry would have charged ₽0.42').waitFor();
       await dialog.getByText('1 other entry stays').waitFor();
+      await dialog.getByText('The entry as it was written').click();
+      await dialog.getByText('ordinal: many').waitFor();
       const discard = dialog.getByRole('button', { name: 'Discard the entry' });
       t.true(await discard.isDisabled());
       await dialog.getByLabel(`Type ${entry} to confirm`).fill(entry);

@@ -243,6 +243,10 @@ export const dryRuns = {
       counted: Type.Boolean({
         description: 'Whether its amounts are in the balance. Then no money is lost.',
       }),
+      is_credited_again: Type.Boolean({
+        description:
+          'Whether the gateway credits it again by itself, or has. Then no money is lost: do not credit the account.',
+      }),
       uncharged: Nullable(
         Roubles(
           'What a customer was served for and would not be charged, in roubles; null if it is unreadable.',
@@ -254,7 +258,15 @@ export const dryRuns = {
       ),
       entries_left: Count('Other entries that could not be read, which stay.'),
     },
-    { kind: 'charge', counted: false, uncharged: 0.42, uncredited: 0, free_requests: 0, entries_left: 2 },
+    {
+      kind: 'charge',
+      counted: false,
+      is_credited_again: false,
+      uncharged: 0.42,
+      uncredited: 0,
+      free_requests: 0,
+      entries_left: 2,
+    },
   ),
   endSessions: defineDryRun('DryRunOfEndedSessions', { sessions }, { sessions: 2 }),
   revokeCodes: defineDryRun(

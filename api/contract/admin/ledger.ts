@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { Nullable, StringEnum } from '../../../shared/contract/fields.ts';
 import { defineOperation } from '../../../shared/contract/operation.ts';
+import { refillSources } from '../../../shared/ledger/refill-rows.ts';
 import { AdminAccountPath } from './accounts.ts';
 import { DryRunQuery, dryRuns, entryKinds } from './dry-run.ts';
 import { AccountName, Count, OptionalMoment, PageOfAdmin, pageQuery, Roubles } from './fields.ts';
@@ -73,9 +74,19 @@ const DeadEntry = Type.Object(
     kind: Nullable(
       StringEnum(entryKinds, { description: '`charge` for a request, or `refill`; null if it is neither.' }),
     ),
+    source: Nullable(
+      StringEnum(refillSources, {
+        description: 'Where a refill came from; null for others, or if unreadable.',
+      }),
+    ),
     counted: Type.Boolean({
       description:
         'Whether its amounts are in the balance, because only its details could not be read. Otherwise it is in no balance.',
+    }),
+    is_credited_again: Type.Boolean({
+      description:
+        'Whether it is the refill of a redeemed code or a sign-up grant that is not counted: the gateway credits it again by ' +
+        'itself, within about a week, or has done so. Do not credit the account for it.',
     }),
     reason: Type.String({ description: 'What is wrong with it.' }),
     amount: Nullable(
@@ -86,6 +97,11 @@ const DeadEntry = Type.Object(
     free_requests: Nullable(
       Type.Integer({ description: 'Free requests that it takes or adds; null if that is unreadable.' }),
     ),
+    fields: Type.Array(Type.String(), {
+      description:
+        'The entry as it is in the stream: names and values, alternating. Keys and codes are masked, and long values are cut, ' +
+        'so that all have about 8 000 characters. The audit log keeps them after a discard.',
+    }),
   },
   { title: 'DeadEntry' },
 );
@@ -100,10 +116,17 @@ const deadEntry = {
   request_id: '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2',
   model: 'gpt-4o-mini',
   kind: 'charge',
+  source: null,
   counted: false,
+  is_credited_again: false,
   reason: 'ordinal is "many"',
   amount: 0.42,
   free_requests: 0,
+  fields: [
+    ...['kind', 'charge', 'account', '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a'],
+    ...['id', '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2', 'cost', '420000000', 'shortfall', '0', 'free', '0'],
+    ...['ordinal', 'many', 'event', '{"v":1,"model":"gpt-4o-mini"}'],
+  ],
 };
 
 export const listDeadEntries = defineOperation({
@@ -112,8 +135,9 @@ export const listDeadEntries = defineOperation({
   summary: 'List ledger entries that could not be read',
   description:
     'Entries that were damaged, or that a later release wrote, the latest first. Those that are not `counted` are in no balance: ' +
-    'a customer was served and not charged, or has not got a refill. None can be put back; correct the account with ' +
-    '`POST /v1/admin/accounts/{account_id}/credits`, then discard the entry.',
+    'a customer was served and not charged, or has not got a refill. None can be put back. Those that have `is_credited_again` are ' +
+    'of codes and sign-up grants, and the gateway credits these again by itself: do not credit the account. For each other entry ' +
+    'that is not counted, correct the account with `POST /v1/admin/accounts/{account_id}/credits`, then discard the entry.',
   method: 'get',
   path: '/admin/ledger/dead',
   auth: 'admin',
@@ -126,10 +150,13 @@ export const listDeadEntries = defineOperation({
         Type.Object(
           {
             entries: Count('All that could not be read.'),
-            uncounted: Count('Those of them that are in no balance.'),
-            unknown: Count('Those in no balance whose amount is unreadable, too.'),
-            charges: Roubles('The charges in no balance: what customers were served for, in roubles.'),
-            refills: Roubles('The refills in no balance, in roubles.'),
+            uncounted: Count('Those of them that are in no balance and stay so.'),
+            credited_again: Count(
+              'Those that were not counted, and that the gateway credits again by itself, or has: in none of the other numbers.',
+            ),
+            unknown: Count('Those of `uncounted` whose amount is unreadable, too.'),
+            charges: Roubles('The charges of `uncounted`: what customers were served for, in roubles.'),
+            refills: Roubles('The refills of `uncounted`, in roubles.'),
           },
           { description: 'Of all entries; null on later pages, which do not add up again.' },
         ),
@@ -144,7 +171,7 @@ export const listDeadEntries = defineOperation({
       data: [deadEntry],
       has_more: false,
       last_id: deadEntry.entry,
-      sums: { entries: 1, uncounted: 1, unknown: 0, charges: 0.42, refills: 0 },
+      sums: { entries: 1, uncounted: 1, credited_again: 0, unknown: 0, charges: 0.42, refills: 0 },
     },
   },
 });
@@ -154,8 +181,8 @@ export const discardDeadEntry = defineOperation({
   tag: 'Admin',
   summary: 'Discard a ledger entry that could not be read',
   description:
-    'Deletes the entry, whose last record is then in the audit log. No balance changes: what it would have charged or added stays ' +
-    'undone. It cannot be undone. Of several calls, one discards it, and the others get `not_found`.',
+    'Deletes the entry, whose last record is then in the audit log, with its `fields`. No balance changes: what it would have ' +
+    'charged or added stays undone, unless it has `is_credited_again`. It cannot be undone. Of several calls, one discards it, and the others get `not_found`.',
   method: 'post',
   path: '/admin/ledger/dead/{entry}/discard',
   auth: 'admin',

@@ -1,6 +1,5 @@
 import { addAccountNames } from '../../../shared/admin/account-names.ts';
 import {
-  describeEntry,
   discardEntry,
   dryRunDiscardEntry,
   listDeadEntries as listInStores,
@@ -52,7 +51,7 @@ export const listDeadEntries = defineAdminEndpoint(
         listInStores(services, { limit, after: place }),
         place === null ? sumDeadEntries(services) : null,
       ]);
-      const rows = await nameAccounts(services, page.rows.map(describeEntry));
+      const rows = await nameAccounts(services, page.rows);
       return { ...presentPage({ ...page, rows }, (row) => row), sums };
     });
   },

@@ -90,7 +90,8 @@ const texts: Readonly<Record<ConditionName, Texts>> = {
     title: plain('the ledger has entries that could not be read'),
     advice:
       'What they charged or added may be in no balance. /admin?view=ledger and "admin ledger dead" show each with its account ' +
-      'and amount: correct the account, and discard the entry.',
+      'and amount: correct the account of each entry that is not counted, and discard the entry. Do not credit those that are ' +
+      'credited again by themselves (redeemed codes and sign-up grants).',
     end: 'the ledger has no entries any more that could not be read',
   },
   mongodb_unreachable: {

@@ -79,7 +79,14 @@ test.serial(
         account_name: 'Anna',
       },
     ]);
-    t.deepEqual(sums, { entries: 4, uncounted: 3, unknown: 1, charges: 0.420000001, refills: 0 });
+    t.deepEqual(sums, {
+      entries: 4,
+      uncounted: 3,
+      credited_again: 0,
+      unknown: 1,
+      charges: 0.420000001,
+      refills: 0,
+    });
     t.deepEqual(await readAllPages(stack.url, reader, '/ledger/dead', 1), data);
     const first = data.at(0)!.entry;
     t.is((await list(`?after=${first}`)).sums, null);
@@ -108,7 +115,14 @@ test.serial('of several operators one discards an entry, and what it was is in t
   const [last, second, first] = (await listAll()) as [Entry, Entry, Entry];
   const preview = async ({ entry }: Entry): Promise<object> =>
     (await discard<{ effects: object }>(entry, '?dry_run=true')).body.effects;
-  const charge = { kind: 'charge', counted: false, uncharged: 0.42, uncredited: 0, free_requests: 0 };
+  const charge = {
+    kind: 'charge',
+    counted: false,
+    is_credited_again: false,
+    uncharged: 0.42,
+    uncredited: 0,
+    free_requests: 0,
+  };
   t.deepEqual(await preview(first), { ...charge, entries_left: 2 });
   t.deepEqual(await preview(last), { ...charge, counted: true, uncharged: 0, entries_left: 2 });
   t.deepEqual(

@@ -53,7 +53,8 @@ const messages = {
     'Look for “fails until this is fixed” in the logs of the workers: the line says what to do.',
   advice_ledger_behind:
     'Check that MongoDB accepts writes and that workers run; their logs say why the ledger pauses. Balances are right meanwhile.',
-  advice_ledger_dead_entries: 'Correct the account of each entry, and discard the entry.',
+  advice_ledger_dead_entries:
+    'Correct the account of each entry that is not counted, and discard the entry. Do not credit what is credited again by itself: redeemed codes and sign-up grants.',
   advice_mongodb_unreachable: 'Check that MongoDB runs and has a primary, and that MONGODB_URL leads to it.',
   advice_storage_unreachable: 'Check the server of S3_ENDPOINT, the bucket S3_BUCKET, and the credentials.',
   advice_upstream_key_refused:
@@ -156,13 +157,19 @@ const messages = {
   },
   deadTitle: 'Entries of the ledger that could not be read',
   deadIntro:
-    'They were damaged, or a later release wrote them. None can be put back. Correct the account where you know what it owes or lacks, then discard the entry.',
+    'They were damaged, or a later release wrote them. None can be put back. For each entry that is not counted, correct the account if you know what it owes or lacks, then discard the entry. Do not credit what is credited again by itself: redeemed codes and sign-up grants.',
   deadNone: 'Every entry could be read',
   deadNoneText: 'Nothing is missing in balances for that reason.',
   deadMoney: 'In no balance',
   deadCounted: 'All of them are counted: no money is missing.',
   deadCharges: 'Customers were served for {sum}, and nobody was charged.',
   deadRefills: 'Refills that accounts have not got: {sum}.',
+  deadNothingLost: 'No money is missing for good',
+  deadCreditedAgain: {
+    one: '{count} refill by a code or the sign-up is credited again by the gateway itself, within about a week, or already has been. Do not credit it.',
+    other:
+      '{count} refills by codes or the sign-up are credited again by the gateway itself, within about a week, or already have been. Do not credit them.',
+  },
   deadUnknown: {
     one: 'The amount of {count} entry cannot be read.',
     other: 'The amounts of {count} entries cannot be read.',
@@ -175,8 +182,11 @@ const messages = {
   entryState: 'Balance',
   entryCounted: 'counted',
   entryUncounted: 'not counted',
+  entryCreditedAgain: 'credited again by itself',
   kind_charge: 'charge',
   kind_refill: 'refill',
+  source_code: 'refill by a code',
+  source_signup: 'sign-up grant',
   kind_null: 'unknown kind',
   amountUnknown: 'unreadable',
   deadSince: 'found {ago}',
@@ -191,8 +201,7 @@ const messages = {
   loseNoCharge: 'The entry would have charged nothing.',
   loseUnknownCharge:
     'The customer was served, and has not been charged. How much the entry would have charged cannot be read.',
-  loseRefill:
-    'The entry would have added {sum}, which the account has not got, and will not get by it. Only what a refill code was worth is credited again by itself, within a week.',
+  loseRefill: 'The entry would have added {sum}, which the account has not got, and will not get by it.',
   loseDebit: 'The entry would have taken back {sum}, which the account keeps.',
   loseFreeRefill: {
     one: 'It would also have added {count} free request.',
@@ -200,12 +209,15 @@ const messages = {
   },
   loseUnknownRefill:
     'The account has not got this refill. How much the entry would have added cannot be read.',
+  loseNothingOfClaim:
+    'Do not credit the account: this refill is of a redeemed code or a sign-up grant, and the gateway credits it again by itself, within about a week, or has already done so. No money is lost with the entry.',
   loseUnknown: 'What the entry would have charged or added cannot be read. It is in no balance.',
   loseDetails:
     'No money is lost: the amounts are in the balance. Tokens and other details of the request are lost; the log has it under the model “unknown”.',
   loseDetailsOfRefill:
     'No money is lost: the amounts are in the balance. Where the refill came from is lost.',
   correctFirst: 'To make up for it, correct {account} first. Afterwards, only the audit log has the entry.',
+  entryFields: 'The entry as it was written',
   entriesLeft: { one: '{count} other entry stays.', other: '{count} other entries stay.' },
 } as const satisfies Catalog;
 

@@ -3,6 +3,7 @@ import { ConfirmAction } from '../../../admin/confirm-action.tsx';
 import { readDone, readEffects, toCall, type CallPurpose, type GivenReason } from '../../../admin/dry-run.ts';
 import { AccountLink } from '../../../admin/links.tsx';
 import { useMessages } from '../../../lib/language.tsx';
+import { CodeBlock } from '../../../ui/copy.tsx';
 import { Money } from '../../../ui/money.tsx';
 import { showToast } from '../../../ui/toast.tsx';
 import type en from '../messages.en.ts';
@@ -31,7 +32,7 @@ async function discardNow(entry: string, given: GivenReason): Promise<unknown> {
 
 /** Discards an entry, after its name was typed. Says what it would have charged. */
 export function DiscardEntry({
-  entry: { entry, account, account_name: name },
+  entry: { entry, account, account_name: name, fields },
   onClose,
 }: {
   readonly entry: DeadEntry;
@@ -47,10 +48,11 @@ export function DiscardEntry({
       describe={(effects) => (
         <>
           <Loss effects={effects} />
-          {account !== null && !effects.counted && (
+          {account !== null && !effects.counted && !effects.is_credited_again && (
             <p>{t.nodes('correctFirst', { account: <AccountLink id={account} name={name} /> })}</p>
           )}
           {effects.entries_left > 0 && <p>{t('entriesLeft', { count: effects.entries_left })}</p>}
+          <Fields fields={fields} />
         </>
       )}
       run={(given) => discardNow(entry, given)}
@@ -63,10 +65,25 @@ export function DiscardEntry({
   );
 }
 
+/** The entry as it was written, for what could not be read of it. */
+function Fields({ fields }: Pick<DeadEntry, 'fields'>) {
+  const t = useMessages<typeof en>();
+  const lines = Array.from({ length: Math.ceil(fields.length / 2) }, (_, i) =>
+    fields.slice(2 * i, 2 * i + 2).join(': '),
+  );
+  return (
+    <details class="admin-ledger-fields">
+      <summary class="soft small">{t('entryFields')}</summary>
+      <CodeBlock title={t('entry')} code={lines.join('\n')} />
+    </details>
+  );
+}
+
 /** What the money is about, plainly. */
 function Loss({ effects }: { readonly effects: Effects }) {
   const t = useMessages<typeof en>();
   const { kind, counted, uncharged, uncredited, free_requests: free } = effects;
+  if (effects.is_credited_again) return <p>{t('loseNothingOfClaim')}</p>;
   if (counted) return <p>{t(kind === 'refill' ? 'loseDetailsOfRefill' : 'loseDetails')}</p>;
   if (kind === 'charge') return <p>{sayCharge(t, uncharged, free)}</p>;
   if (kind === null) return <p>{t('loseUnknown')}</p>;

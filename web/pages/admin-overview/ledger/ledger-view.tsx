@@ -64,16 +64,25 @@ export function LedgerView() {
   );
 }
 
-function MoneyInThem({ sums: { uncounted, unknown, charges, refills } }: { readonly sums: Sums }) {
+function MoneyInThem({ sums }: { readonly sums: Sums }) {
   const t = useMessages<typeof en>();
-  if (uncounted === 0) return <Notice title={t('deadCounted')} />;
+  const { uncounted, unknown, charges, refills, credited_again: again } = sums;
+  const creditedAgain = again > 0 && <p>{t('deadCreditedAgain', { count: again })}</p>;
+  if (uncounted === 0)
+    return <Notice title={t(again === 0 ? 'deadCounted' : 'deadNothingLost')}>{creditedAgain}</Notice>;
   return (
     <Notice tone="bad" title={t('deadMoney')}>
       {charges > 0 && <p>{t.nodes('deadCharges', { sum: <Money value={charges} /> })}</p>}
       {refills !== 0 && <p>{t.nodes('deadRefills', { sum: <Money value={refills} /> })}</p>}
       {unknown > 0 && <p>{t('deadUnknown', { count: unknown })}</p>}
+      {creditedAgain}
     </Notice>
   );
+}
+
+function stateOf({ counted, is_credited_again: isCreditedAgain }: DeadEntry) {
+  if (counted) return 'entryCounted';
+  return isCreditedAgain ? 'entryCreditedAgain' : 'entryUncounted';
 }
 
 function Entries({
@@ -99,9 +108,10 @@ function Entries({
         },
         {
           name: t('entryState'),
-          render: ({ counted }) => (
-            <Badge tone={counted ? 'neutral' : 'bad'}>{t(counted ? 'entryCounted' : 'entryUncounted')}</Badge>
-          ),
+          render: (entry) => {
+            const state = stateOf(entry);
+            return <Badge tone={state === 'entryUncounted' ? 'bad' : 'neutral'}>{t(state)}</Badge>;
+          },
         },
         {
           name: t('account'),
@@ -139,14 +149,15 @@ function Entries({
   );
 }
 
-function What({ entry: { entry, kind, reason, dead_since: since } }: { readonly entry: DeadEntry }) {
+function What({ entry: { entry, kind, source, reason, dead_since: since } }: { readonly entry: DeadEntry }) {
   const t = useMessages<typeof en>();
   const say = useOperatorReasons();
   const format = useFormat();
   return (
     <div class="admin-ledger-what">
       <span>
-        {t(`kind_${kind}`)} <code>{entry}</code>
+        {t(source === 'code' || source === 'signup' ? `source_${source}` : `kind_${kind}`)}{' '}
+        <code>{entry}</code>
       </span>
       <span>{say(reason)}</span>
       {since !== null && (
