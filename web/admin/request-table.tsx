@@ -106,7 +106,7 @@ function RequestOutcome({ row }: { readonly row: AdminRequest }) {
   if (outcome === 'success') return <span class="soft">{common('succeeded')}</span>;
   return (
     <span class="request-table-outcome" title={details ?? undefined}>
-      <FailureBadge code={status ?? 500} />
+      <FailureBadge code={status ?? 500} isRejected={outcome === 'rejected'} />
       <span class="request-table-note">{code}</span>
     </span>
   );

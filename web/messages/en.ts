@@ -91,6 +91,7 @@ const messages = {
   csvExcel: 'CSV for Excel',
   succeeded: 'Succeeded',
   failedWith: 'Failed: {code}',
+  rejectedWith: 'Rejected: {code}',
   cancelled: 'Cancelled',
   successByHour: '{name}: success by hour, 24 hours',
   noRequests: 'no requests',

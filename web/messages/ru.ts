@@ -96,6 +96,7 @@ const messages: TranslationOf<typeof en> = {
   csvExcel: 'CSV для Excel',
   succeeded: 'Успешно',
   failedWith: 'Ошибка {code}',
+  rejectedWith: 'Отклонён: {code}',
   cancelled: 'Отменён',
   successByHour: '{name}: доля успешных запросов по часам за сутки',
   noRequests: 'нет запросов',

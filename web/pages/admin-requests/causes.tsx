@@ -31,7 +31,7 @@ function CustomerSide({ row: { outcome, status, code, details } }: { readonly ro
         {outcome === 'success' ? (
           <Badge tone="good">{common('succeeded')}</Badge>
         ) : (
-          <FailureBadge code={status ?? 500} />
+          <FailureBadge code={status ?? 500} isRejected={outcome === 'rejected'} />
         )}
         {code !== null && !isCancelled && <code>{code}</code>}
       </p>

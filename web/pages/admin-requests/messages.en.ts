@@ -23,7 +23,7 @@ const messages = {
   outcome_error: 'Failed',
   outcome_rejected: 'Rejected before a model',
   rejectedOnly:
-    'These requests reached no model and cost nothing. They are kept for 72 hours; of those of an account with the same code, 20 at once, and then one in 10 seconds.',
+    'These requests reached no model and cost nothing. They are kept for 72 hours. If an account gets the same error many times, 20 of them are kept, and then one every 10 seconds.',
   wasRejected: 'Rejected before a model was called; nothing was charged.',
   period: 'Period',
   period_all: 'All that is kept',

@@ -94,11 +94,11 @@ function RequestView({
       ) : (
         <>
           <Causes row={row} />
-          <Waterfall row={row} />
+          {row.outcome !== 'rejected' && <Waterfall row={row} />}
         </>
       )}
       <Facts row={row} isWhole={isWhole} />
-      <Cost row={row} />
+      {row.outcome !== 'rejected' && <Cost row={row} />}
       <Neighbours row={row} />
     </>
   );
