@@ -334,6 +334,12 @@ test('whatever a customer names is found: account, key, user, request, job, batc
   });
   const batch = (await placed.json()) as { id: string };
   t.deepEqual(await find(batch.id), [`batch ${batch.id} ${account.id}`]);
+  t.deepEqual(await find(`${account.id}, ${user._id} ${request}\n${batch.id} ${request.toUpperCase()}`), [
+    ofAccount,
+    `user ${user._id}`,
+    `request ${request} ${account.id}`,
+    `batch ${batch.id} ${account.id}`,
+  ]);
 
   const { body } = await callAdmin<{ codes: string[] }>(stack.url, testAdminToken, 'POST', '/codes', {
     balance: 5,
