@@ -11,9 +11,8 @@ test.after.always(() => services.close());
 test('a gap in the ordinals of refills ends neither their list nor a search', async (t) => {
   const { ledger, redis, hotAccounts } = services;
   const { id: accountId } = await services.createAccount({ balanceNano: 1n });
-  await services.moveAll();
-  // The first one is that of the new account; a search reads 200 at a time.
-  const ordinals = [2, 3, 7, 700, 701];
+  // A search reads 200 at a time.
+  const ordinals = [1, 2, 3, 7, 700, 701];
   await ledger.refillLogs.insertMany(
     ordinals.map((ordinal) => ({
       _id: `refill-${ordinal}`,
@@ -37,5 +36,5 @@ test('a gap in the ordinals of refills ends neither their list nor a search', as
     }
   };
   t.deepEqual(await listAll(null), [701, 700, 7, 3, 2, 1]);
-  t.deepEqual(await listAll('goodwill'), [701, 700, 7, 3, 2]);
+  t.deepEqual(await listAll('goodwill'), [701, 700, 7, 3, 2, 1]);
 });
