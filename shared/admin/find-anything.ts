@@ -1,6 +1,7 @@
 import { canBeRefillCode, hashSecret, isApiKey } from '../accounts/credentials.ts';
 import { listSecrets } from '../contract/mask-secrets.ts';
 import { RequestListStore } from '../ledger/request-list-store.ts';
+import { mapBounded } from '../platform/runtime/map-bounded.ts';
 import type { AdminDeps } from './admin-deps.ts';
 import { AdminTokenStore } from './admin-token-store.ts';
 import { findBatchOwner, isBatchId } from './batches.ts';
@@ -41,6 +42,8 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const linkNumber = /^\d{1,10}$/;
 const maxAccounts = 10;
 const maxIds = 10;
+/** Each starts a few reads. */
+const maxTogether = 2;
 
 /**
  * Finds whatever a customer names: an id of anything, an API key, a refill code, an address or a word of an account's name
@@ -48,7 +51,9 @@ const maxIds = 10;
  * once for each.
  */
 export async function findAnything(deps: Deps, text: string): Promise<Found[]> {
-  const found = await Promise.all(readWanted(text).map((wanted) => findOne(deps, wanted)));
+  const wanted = readWanted(text);
+  const find = wanted.length > 1 ? findWholeId : findOne;
+  const found = await mapBounded(wanted, maxTogether, (one) => find(deps, one));
   return [...new Map(found.flat().map((one) => [`${one.kind} ${one.id}`, one])).values()];
 }
 
@@ -65,7 +70,15 @@ function readWanted(text: string): string[] {
     .split(/[\s,;]+/)
     .map((word) => (word.toLowerCase().startsWith(`${header}:`) ? word.slice(header.length + 1) : word))
     .filter((word) => word !== '' && word !== ':' && word.toLowerCase() !== header);
-  return words.length > 0 && words.every(isId) ? words.slice(0, maxIds) : [text.trim()];
+  return words.length > 0 && words.every(isId) ? [...new Set(words)].slice(0, maxIds) : [text.trim()];
+}
+
+/** Of several ids, none is the beginning of another, a word, a code or a name. */
+async function findWholeId(deps: Deps, wanted: string): Promise<Found[]> {
+  const id = wanted.toLowerCase();
+  if (isBatchId(id)) return toFound('batch', await findBatchOwner(deps, id));
+  const found = await Promise.all([findById(deps, id), findUserOf(deps, id), describeAccount(deps, id)]);
+  return found.flat();
 }
 
 async function findOne(deps: Deps, wanted: string): Promise<Found[]> {
@@ -76,9 +89,7 @@ async function findOne(deps: Deps, wanted: string): Promise<Found[]> {
   const found = await Promise.all([
     uuid.test(id) ? findById(deps, id) : [],
     linkNumber.test(wanted) ? findByLink(deps, Number(wanted)) : [],
-    findUser(deps, wanted).then((user) =>
-      user === null ? [] : [{ kind: 'user' as const, id: user._id, account: null, label: user.email }],
-    ),
+    findUserOf(deps, wanted),
     findBatchOwner(deps, id).then((owner) => toFound('batch', owner)),
     findCode(deps, secrets.find(canBeRefillCode) ?? wanted),
     findToken(deps, wanted),
@@ -89,6 +100,11 @@ async function findOne(deps: Deps, wanted: string): Promise<Found[]> {
 
 const toFound = (kind: 'job' | 'batch', owner: OwnedId | null): Found[] =>
   owner === null ? [] : [{ kind, id: owner.id, account: owner.accountId, label: null }];
+
+async function findUserOf(deps: Deps, given: string): Promise<Found[]> {
+  const user = await findUser(deps, given);
+  return user === null ? [] : [{ kind: 'user', id: user._id, account: null, label: user.email }];
+}
 
 async function findByKey({ accounts }: Deps, key: string): Promise<Found[]> {
   const id = await accounts.findIdByKeyHash(hashSecret(key));

@@ -34,9 +34,9 @@ const formatTexts: Readonly<Record<string, IssueText>> = {
       'должно быть одной строкой хотя бы с одним видимым символом, без управляющих символов и символов, меняющих направление текста',
   },
   'without-secret': {
-    msg: 'must not contain an API key, a token or a refill code: addresses are stored in histories and in logs of proxies. Send it in the body of POST /v1/admin/find',
+    msg: 'must not contain an API key, a token, a refill code or a part of one: addresses are stored in histories and in logs of proxies. Send it in the body of POST /v1/admin/find',
     msgRu:
-      'не должно содержать ключа API, токена или кода пополнения: адреса остаются в истории браузеров и журналах прокси. Пошлите его в теле POST /v1/admin/find',
+      'не должно содержать ключа API, токена, кода пополнения или их части: адреса остаются в истории браузеров и журналах прокси. Пошлите его в теле POST /v1/admin/find',
   },
   reason: {
     msg: 'must be one line of text with at least one visible character, without control characters, and without an API key, a token or a refill code: addresses are stored in logs of proxies',

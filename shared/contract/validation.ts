@@ -13,7 +13,7 @@ import { describeIssue, type TextFormats } from './describe-issue.ts';
 import { AppError, prefixWithField, type ValidationIssue } from './errors.ts';
 import { lateDefault, lateItems, lengthHint, wrongTypeHint } from './fields.ts';
 import { isImageUrl } from './image-url.ts';
-import { hasSecret } from './mask-secrets.ts';
+import { hasPartOfSecret, hasSecret } from './mask-secrets.ts';
 import { isPlainText } from './plain-text.ts';
 import { reasonTexts } from './reason-texts.ts';
 import { readQuery } from './read-query.ts';
@@ -61,7 +61,7 @@ function createAjv(coerceTypes: boolean, allErrors: boolean): Ajv2020 {
   ]);
   ajv.addFormat('image-url', { type: 'string', validate: isImageUrl });
   ajv.addFormat('plain-text', { type: 'string', validate: isPlainText });
-  ajv.addFormat('without-secret', { type: 'string', validate: (text) => !hasSecret(text) });
+  ajv.addFormat('without-secret', { type: 'string', validate: (text) => !hasPartOfSecret(text) });
   ajv.addFormat('reason', { type: 'string', validate: (text) => isPlainText(text) && !hasSecret(text) });
   ajv.addFormat('not-blank', { type: 'string', validate: (text) => text.trim() !== '' });
   ajv.addKeyword(wrongTypeHint);

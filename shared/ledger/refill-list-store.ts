@@ -62,7 +62,10 @@ export class RefillListStore {
     return { totalCount: countOrdinals(span), rows };
   }
 
-  /** Reads so many of the refills before the one with this ordinal, newest first; the newest ones for null. */
+  /**
+   * Reads so many of the refills before the one with this ordinal, newest first; the newest ones for null. There are fewer
+   * only if there are no more: a missing ordinal is none of them.
+   */
   async readBefore(
     account: RefilledAccount,
     before: number | null,
@@ -71,18 +74,20 @@ export class RefillListStore {
     const found = await this.#findNewestRefills(account);
     const newest = Math.min(spanOf(found)?.newest ?? 0, before === null ? Infinity : before - 1);
     if (newest < 1) return [];
-    return await this.#readSpan(account.id, { newest, oldest: Math.max(1, newest - limit + 1) }, found);
+    const rows = await this.#readSpan(account.id, { newest, oldest: 1 }, found, limit);
+    return rows.slice(0, limit);
   }
 
   async #readSpan(
     accountId: string,
     { oldest, newest }: OrdinalSpan,
     { pending }: NewestRefills,
+    limit = newest - oldest + 1,
   ): Promise<RefillLogDocument[]> {
     const within = { accountId, ordinal: { $gte: oldest, $lte: newest } };
     const { refillLogs } = this.#ledger;
     const rows = await callMongo(() =>
-      refillLogs.find(within, inOneRoundTrip(newest - oldest + 1)).toArray(),
+      refillLogs.find(within, { ...inOneRoundTrip(limit), sort: { ordinal: -1 } }).toArray(),
     );
     // Some may have reached MongoDB since they were found in Redis.
     const known = new Set(rows.map((row) => row.ordinal));

@@ -44,6 +44,11 @@ withBrowser('an account is found by a word or its key, and one is created by a d
   await search.fill('petr');
   await page.waitForURL('**/admin/accounts?search=petr');
   await page.getByText('paid by invoice').waitFor({ state: 'detached' });
+  await search.fill(anna.api_key.slice(0, 8));
+  const asked = page.waitForResponse('**/v1/admin/find');
+  await search.press('Enter');
+  t.is((await asked).status(), 200);
+  t.is(new URL(page.url()).search, '?search=petr');
   await search.fill(anna.api_key);
   await page.waitForURL(`**/admin/accounts/${anna.id}`);
 

@@ -13,7 +13,7 @@ export function FailureBadge({
   readonly isRejected?: boolean;
 }) {
   const common = useCommon();
-  if (isRejected) return <Badge tone="pending">{common('rejectedWith', { code: String(code) })}</Badge>;
+  if (isRejected) return <Badge tone="warning">{common('rejectedWith', { code: String(code) })}</Badge>;
   return code === cancelledStatus ? (
     <Badge tone="neutral">{common('cancelled')}</Badge>
   ) : (

@@ -15,8 +15,8 @@ export const verifyAccountLedger = defineOperation({
   summary: 'Verify the ledger of an account',
   description:
     'Adds up every entry of the ledger, also those that are not in MongoDB yet, and compares the sums with the balance and its ' +
-    'reservations in MongoDB and Redis, and with the request log. Work in progress causes no differences. Changes nothing. With ' +
-    'more than 5 000 entries, nothing is checked: run `admin ledger verify --account`.',
+    'reservations in MongoDB and Redis, and with the request log. Work in progress causes no differences. Changes nothing. If there ' +
+    'is too much to read, nothing is checked, and `why_not` says why: run `admin ledger verify --account`.',
   method: 'get',
   path: '/admin/accounts/{account_id}/ledger',
   auth: 'admin',
@@ -42,6 +42,14 @@ export const verifyAccountLedger = defineOperation({
           ),
         }),
       ),
+      why_not: Nullable(
+        StringEnum(['too_many_entries', 'ledger_behind', 'busy'], {
+          description:
+            'Why nothing was checked; null if it was. `too_many_entries`: the account has more than 5 000. `ledger_behind`: more than ' +
+            '5 000 entries of accounts like it are not in MongoDB yet; ask again when workers have caught up. `busy`: too many ' +
+            'requests are in progress, or the ledger changed each time it was read; ask again.',
+        }),
+      ),
     },
     { title: 'AccountLedger' },
   ),
@@ -57,6 +65,7 @@ export const verifyAccountLedger = defineOperation({
         difference_count: 0,
         differences: [],
       },
+      why_not: null,
     },
   },
 });

@@ -20,11 +20,12 @@ export const verifyAccountLedger = defineAdminEndpoint(operations.verifyAccountL
   const reservations = new ReservationStore(services.redis);
   return async (context) => {
     const id = await findAccountId(services, context);
-    const { entries, checked } = await readFromDatabase(services, context, 'list', () =>
-      verifyAccount({ ...services, reservations }, id),
+    const { entries, checked, whyNot } = await readFromDatabase(services, context, 'list', (timedOut) =>
+      verifyAccount({ ...services, reservations }, id, AbortSignal.any([timedOut, context.state.signal])),
     );
     return {
       entries,
+      why_not: whyNot,
       checked: checked && {
         ...checked.money,
         difference_count: checked.differenceCount,

@@ -61,12 +61,12 @@ export async function readFromRedis<T>(
   }
 }
 
-/** Reads from MongoDB in a database turn of the caller. @throws AppError like `inDatabaseTurn` */
+/** Reads from MongoDB in a database turn of the caller. @param read like the work of `inDatabaseTurn` @throws AppError like `inDatabaseTurn` */
 export async function readFromDatabase<T>(
   services: Pick<Services, 'databaseTurns' | 'databaseWaitMs' | 'log'>,
   context: ApiContext,
   size: ReadSize,
-  read: () => Promise<T>,
+  read: (timedOut: AbortSignal) => Promise<T>,
 ): Promise<T> {
   await nextReadTurn(requesterOf(context));
   context.state.signal.throwIfAborted();

@@ -1,4 +1,5 @@
 import type { ChainableCommander } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseReservation, type Reservation } from '../../money/reservation-store.ts';
 import { parseHotBudget, type HotBudget } from '../../accounts/budget-periods.ts';
 import type { AccountDocument, AccountStore } from '../../accounts/account-store.ts';
@@ -65,20 +66,39 @@ function sumJobReservations(transaction: ChainableCommander, shard: number, acco
 }
 
 const fields = ['bal', 'res', 'added', 'free', 'fres', 'charges', 'bud', 'obud'] as const;
-const attempts = 50;
+
+/** How hard to try to read a ledger that changes. */
+export interface SnapshotEffort {
+  /** Everything is read again in each. */
+  readonly attempts: number;
+  /** Between attempts. */
+  readonly pauseMs: number;
+  /** Stops before the next attempt. */
+  readonly signal?: AbortSignal;
+}
+
+/** The ledger was trimmed during each attempt to read it. */
+export class LedgerChanged extends Error {
+  constructor(shard: number, attempts: number) {
+    super(`the ledger of shard ${shard} changed in ${attempts} consecutive attempts to read it`);
+  }
+}
 
 /**
  * Takes a snapshot of these accounts of one shard, consistent between MongoDB and Redis. Redis is read in one
  * transaction. Everything is read again if the ledger was trimmed after MongoDB was read.
- * @throws Error if the ledger changes too fast to be read
+ * @throws LedgerChanged if the ledger changes too fast to be read; the signal's reason
  */
 export async function takeSnapshots(
   redis: RedisClient,
   accounts: AccountStore,
   shard: number,
   ids: readonly string[],
+  { attempts, pauseMs, signal }: SnapshotEffort,
 ): Promise<Snapshot[]> {
   for (let attempt = 1; attempt <= attempts; attempt++) {
+    if (attempt > 1 && pauseMs > 0) await sleep(pauseMs);
+    signal?.throwIfAborted();
     const trimmed = await redis.get(redisKeys.ledgerTrimmed(shard));
     const documents = await accounts.findByIds(ids);
     const transaction = redis
@@ -116,7 +136,7 @@ export async function takeSnapshots(
       };
     });
   }
-  throw new Error(`the ledger of shard ${shard} changed in ${attempts} consecutive attempts to read it`);
+  throw new LedgerChanged(shard, attempts);
 }
 
 function toJobReservations(reply: readonly (string | null)[]): JobReservations {

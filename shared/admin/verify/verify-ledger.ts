@@ -9,7 +9,7 @@ import type { RedisClient } from '../../platform/redis/redis-client.ts';
 import { shardCount, shardOf } from '../../platform/redis/redis-keys.ts';
 import { amountOf, checkAccount, type Difference } from './check-account.ts';
 import { checkCost } from './check-cost.ts';
-import { takeSnapshots } from './snapshot.ts';
+import { takeSnapshots, type SnapshotEffort } from './snapshot.ts';
 import { liveness } from '../../platform/redis/liveness.ts';
 
 export interface VerifyDeps {
@@ -25,6 +25,8 @@ export interface VerifyOptions {
   readonly account: string | null;
   readonly releaseOrphans: boolean;
   readonly onProgress: (accountsChecked: number) => void;
+  /** By default, that of a command, which may take its time. */
+  readonly effort?: SnapshotEffort;
 }
 
 export interface Verification {
@@ -46,6 +48,7 @@ export interface AccountMoney {
   readonly balance: string;
 }
 
+const thorough: SnapshotEffort = { attempts: 50, pauseMs: 0 };
 const chunkSize = 200;
 const rowsPerCheck = 1_000;
 
@@ -53,10 +56,11 @@ const rowsPerCheck = 1_000;
  * Verifies that the money of every account is the sum of its ledger, in MongoDB and in Redis. Changes nothing, except
  * that it releases orphans if requested. Work in progress causes no differences, because both sides are read
  * at the same moment.
+ * @throws LedgerChanged if the ledger changes too fast to be read; the reason of the signal
  */
 export async function verifyLedger(
   deps: VerifyDeps,
-  { account, releaseOrphans, onProgress }: VerifyOptions,
+  { account, releaseOrphans, onProgress, effort = thorough }: VerifyOptions,
 ): Promise<Verification> {
   const verification: Verification = { accounts: 0, entries: 0, differences: [], released: [] };
   const shards = account === null ? Array.from({ length: shardCount }, (_, i) => i) : [shardOf(account)];
@@ -67,7 +71,7 @@ export async function verifyLedger(
   let checked = 0;
   let money: AccountMoney | undefined;
   for await (const [shard, ids] of listByShard(deps.accounts, account)) {
-    await checkChunk(deps, shard, ids, verification, (sums) => {
+    await checkChunk(deps, shard, ids, effort, verification, (sums) => {
       money = sums;
     });
     checked += ids.length;
@@ -155,11 +159,13 @@ async function checkChunk(
   { redis, accounts, ledger, prices }: VerifyDeps,
   shard: number,
   ids: readonly string[],
+  effort: SnapshotEffort,
   verification: { entries: number; differences: Difference[] },
   onMoney: (money: AccountMoney) => void,
 ): Promise<void> {
-  for (const snapshot of await takeSnapshots(redis, accounts, shard, ids)) {
+  for (const snapshot of await takeSnapshots(redis, accounts, shard, ids, effort)) {
     const { storedAccount, pending } = snapshot;
+    effort.signal?.throwIfAborted();
     const sums = await ledger.sumApplied(storedAccount._id, {
       ms: storedAccount.appliedMs,
       seq: storedAccount.appliedSeq,
@@ -170,6 +176,7 @@ async function checkChunk(
     verification.differences.push(...(await findDuplicates(ledger, storedAccount._id, pending)));
     let rows: RequestLogDocument[] = [];
     const checkRows = async (): Promise<void> => {
+      effort.signal?.throwIfAborted();
       verification.differences.push(...(await checkCosts(ledger, prices, rows)));
       rows = [];
     };

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { verifyAccount } from '../../../api/endpoints/admin/verify-account.ts';
 import type { VerifyDeps } from '../../../shared/admin/verify/verify-ledger.ts';
+import { redisKeys, shardOf } from '../../../shared/platform/redis/redis-keys.ts';
 import type { LedgerDocument } from '../../../shared/ledger/ledger-store.ts';
 import { readAdmin } from '../../support/admin.ts';
 import { callAdmin, createToken, testAdminToken } from '../../support/admin-api.ts';
@@ -72,6 +73,67 @@ test('an account with too many entries is left to the command', async (t) => {
       return Promise.resolve(limit);
     },
   };
-  const verified = await verifyAccount({ ledger } as unknown as VerifyDeps, 'account');
-  t.deepEqual(verified, { entries: limits[0]!, checked: null });
+  const verified = await verifyAccount(
+    { ledger } as unknown as VerifyDeps,
+    'account',
+    new AbortController().signal,
+  );
+  t.deepEqual(verified, { entries: limits[0]!, checked: null, whyNot: 'too_many_entries' });
+});
+
+interface ShardState {
+  readonly pending?: number;
+  readonly reserved?: number;
+}
+
+/** Of an account without entries, whose ledger is trimmed whenever it is read. */
+function createBusyDeps({ pending = 0, reserved = 0 }: ShardState) {
+  const shard = shardOf('account');
+  const read: string[] = [];
+  const transaction = {
+    get: () => transaction,
+    hgetall: () => transaction,
+    xrange: () => transaction,
+    exec: () => {
+      read.push('ledger');
+      return Promise.resolve([
+        [null, `${read.length}-0`],
+        [null, {}],
+        [null, []],
+      ]);
+    },
+  };
+  const redis = {
+    xlen: (key: string) => Promise.resolve(key === redisKeys.ledgerStream(shard) ? pending : -1),
+    hlen: (key: string) => Promise.resolve(key === redisKeys.reservations(shard) ? reserved : -1),
+    xrange: () => Promise.resolve([]),
+    get: () => Promise.resolve(null),
+    multi: () => transaction,
+  };
+  const deps = {
+    redis,
+    ledger: { countEntries: () => Promise.resolve(0) },
+    accounts: { findByIds: () => Promise.resolve([]) },
+    reservations: { findOrphans: () => Promise.resolve({ orphans: [], ahead: [], nowMs: 0 }) },
+  } as unknown as VerifyDeps;
+  return { deps, read };
+}
+
+test('a shard with much to read is not read, and one that changes is read a few times, while somebody waits', async (t) => {
+  const waiting = new AbortController();
+  const why = async (state: ShardState) => {
+    const { deps, read } = createBusyDeps(state);
+    const { whyNot, checked } = await verifyAccount(deps, 'account', waiting.signal);
+    t.is(checked, null);
+    return [whyNot, read.length];
+  };
+  t.deepEqual(await why({ pending: 5_001 }), ['ledger_behind', 0]);
+  t.deepEqual(await why({ reserved: 5_001 }), ['busy', 0]);
+  t.deepEqual(await why({ pending: 5_000, reserved: 5_000 }), ['busy', 5]);
+
+  const { deps, read } = createBusyDeps({});
+  const checking = verifyAccount(deps, 'account', waiting.signal);
+  waiting.abort(new Error('answered'));
+  await t.throwsAsync(checking, { message: 'answered' });
+  t.true(read.length < 5);
 });

@@ -334,6 +334,12 @@ test('whatever a customer names is found: account, key, user, request, job, batc
   });
   const batch = (await placed.json()) as { id: string };
   t.deepEqual(await find(batch.id), [`batch ${batch.id} ${account.id}`]);
+  t.deepEqual(await find(`${account.id}, ${user._id} ${request}\n${batch.id} ${request.toUpperCase()}`), [
+    ofAccount,
+    `user ${user._id}`,
+    `request ${request} ${account.id}`,
+    `batch ${batch.id} ${account.id}`,
+  ]);
 
   const { body } = await callAdmin<{ codes: string[] }>(stack.url, testAdminToken, 'POST', '/codes', {
     balance: 5,
@@ -372,7 +378,8 @@ test('find asks for a text: blanks are none', async (t) => {
 });
 
 test('a key, a token or a code in a query is refused with the place where it may be sent, and not repeated', async (t) => {
-  const secrets = [createApiKey(), createTokenSecret(), createRefillCode()];
+  const whole = [createApiKey(), createTokenSecret(), createRefillCode()] as const;
+  const secrets = [...whole, whole[0].slice(0, 9), whole[1].slice(0, 10), whole[2].slice(0, 19)];
   const asked = [
     ...secrets.flatMap((secret) => [
       `/accounts?search=${secret}`,

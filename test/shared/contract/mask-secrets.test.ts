@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { createApiKey, createRefillCode, hashSecret } from '../../../shared/accounts/credentials.ts';
 import { createTokenSecret } from '../../../shared/admin/admin-scope.ts';
-import { hasSecret, listSecrets, maskSecrets } from '../../../shared/contract/mask-secrets.ts';
+import {
+  hasPartOfSecret,
+  hasSecret,
+  listSecrets,
+  maskSecrets,
+  maybeBeginsSecret,
+} from '../../../shared/contract/mask-secrets.ts';
 
 test('keys, tokens and codes are hidden in a path, whole or cut', (t) => {
   for (let i = 0; i < 100; i++) {
@@ -46,4 +52,45 @@ test('words, ids and their beginnings are none', (t) => {
     'internationalization',
   ])
     t.false(hasSecret(text), text);
+});
+
+const firstOf = (text: string, isTrue: (text: string) => boolean): number =>
+  Array.from(text, (_, i) => i + 1).find((length) => isTrue(text.slice(0, length))) ?? Infinity;
+
+test('a key or a code that is being typed is recognised after a few characters', (t) => {
+  for (let i = 0; i < 100; i++) {
+    for (const [secret, prefix] of [
+      [createApiKey(), 3],
+      [createTokenSecret(), 4],
+    ] as const) {
+      t.is(firstOf(secret, maybeBeginsSecret), prefix);
+      t.is(firstOf(secret, hasPartOfSecret), prefix + 6);
+      t.is(firstOf(`key ${secret}`, maybeBeginsSecret), 4 + prefix);
+    }
+    const code = createRefillCode();
+    t.is(firstOf(code.toLowerCase(), maybeBeginsSecret), 10);
+    t.is(firstOf(code, hasPartOfSecret), 19);
+  }
+  t.is(firstOf('7KQM ABCD EFGH JKMN PQRS', maybeBeginsSecret), 10);
+  t.is(firstOf('7KQM ABCD EFGH JKMN PQRS', hasPartOfSecret), 19);
+});
+
+test('names, ids and words begin no secret', (t) => {
+  for (let i = 0; i < 1_000; i++) {
+    const id = randomUUID();
+    t.is(firstOf(id, maybeBeginsSecret), Infinity, id);
+  }
+  for (const text of [
+    'test-mg-1',
+    '2024-2025 plan',
+    '2345 6789',
+    'anna-petr',
+    'test name here next day',
+    'batch_0a1b2c3d',
+    'mgimo',
+    'anna@example.com',
+    'five long test name here',
+  ])
+    t.is(firstOf(text, maybeBeginsSecret), Infinity, text);
+  t.false(hasPartOfSecret('mg-chat'));
 });

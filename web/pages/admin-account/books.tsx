@@ -38,7 +38,7 @@ export function Books({ accountId }: { readonly accountId: string }) {
       <div role="status">
         {data !== undefined &&
           (data.checked === null ? (
-            <TooMany accountId={accountId} />
+            <NotChecked accountId={accountId} why={data.why_not ?? 'busy'} />
           ) : (
             <Sums checked={data.checked} entries={data.entries} />
           ))}
@@ -90,10 +90,22 @@ const Differences = ({ differences }: { readonly differences: Checked['differenc
   );
 };
 
-function TooMany({ accountId }: { readonly accountId: string }) {
+const texts = {
+  too_many_entries: 'booksTooMany',
+  ledger_behind: 'booksBehind',
+  busy: 'booksBusy',
+} as const;
+
+function NotChecked({
+  accountId,
+  why,
+}: {
+  readonly accountId: string;
+  readonly why: NonNullable<Ledger['why_not']>;
+}) {
   const t = useMessages<typeof en>();
   return (
-    <Notice title={t('booksTooMany')}>
+    <Notice title={t(texts[why])}>
       <CodeBlock
         title={t('booksCommand')}
         code={`npm run -s admin -- ledger verify --account ${accountId}`}

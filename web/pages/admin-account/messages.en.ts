@@ -127,6 +127,8 @@ const messages = {
   booksExpected: 'By the ledger',
   booksFound: 'Found',
   booksTooMany: 'Too many entries to add them up here',
+  booksBehind: 'Workers are behind with the ledger. Check again when they have caught up',
+  booksBusy: 'Too much is in progress to add them up here. Check again in a moment',
   booksCommand: 'Run the command on the server; it takes a while and changes nothing:',
   noAddresses: 'No requests in 72 hours',
   noAddressesText: 'The addresses that the key is used from appear here.',

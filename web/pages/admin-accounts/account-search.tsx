@@ -26,7 +26,7 @@ export function AccountSearch({
   }, [value]);
   useEffect(() => {
     const text = typed.trim();
-    if (secrets.take(text) || text === sent.current) return;
+    if (secrets.takeTyped(text) || text === sent.current) return;
     const timer = setTimeout(() => {
       sent.current = text;
       onChange(text);
@@ -50,6 +50,7 @@ export function AccountSearch({
           aria-describedby="admin-accounts-hint"
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={secrets.onKeyDown}
         />
         <Icon name="search" size={16} />
       </span>
