@@ -99,6 +99,8 @@ export interface LedgerSums {
   readonly amountNano: bigint;
   /** From refills that added money. */
   readonly addedNano: bigint;
+  /** Taken back by operators. */
+  readonly takenNano: bigint;
   readonly freeRequests: number;
   /** Those with a row in the request log. */
   readonly charges: number;
@@ -221,7 +223,7 @@ export class LedgerStore {
     const upTo = {
       $or: [{ streamMs: { $lt: applied.ms } }, { streamMs: applied.ms, streamSeq: { $lte: applied.seq } }],
     };
-    const sums = { amountNano: 0n, addedNano: 0n, freeRequests: 0, charges: 0, entries: 0 };
+    const sums = { amountNano: 0n, addedNano: 0n, takenNano: 0n, freeRequests: 0, charges: 0, entries: 0 };
     const rows = this.entries.find(
       { accountId, ...upTo },
       { projection: { kind: 1, amountNano: 1, freeRequests: 1, ordinal: 1 } },
@@ -232,6 +234,7 @@ export class LedgerStore {
       sums.entries += 1;
       if (kind === 'charge') sums.charges += ordinal === 0 ? 0 : 1;
       else if (amountNano > 0n) sums.addedNano += amountNano;
+      else sums.takenNano -= amountNano;
     }
     return sums;
   }

@@ -28,7 +28,8 @@ export const verifyAccountLedger = defineOperation({
       checked: Nullable(
         Type.Object({
           added: ExactRoubles('By codes, the sign-up and operators'),
-          spent: ExactRoubles('Charged for requests, or taken back by operators'),
+          taken_back: ExactRoubles('Taken back by operators'),
+          spent: ExactRoubles('Charged for requests'),
           balance: ExactRoubles('What is left'),
           difference_count: Count(),
           differences: Type.Array(
@@ -60,6 +61,7 @@ export const verifyAccountLedger = defineOperation({
       entries: 1_204,
       checked: {
         added: '150',
+        taken_back: '0',
         spent: '49.36120748',
         balance: '100.63879252',
         difference_count: 0,

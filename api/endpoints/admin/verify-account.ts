@@ -73,7 +73,7 @@ async function verify(deps: VerifyDeps, account: string, signal: AbortSignal): P
   return {
     entries,
     checked: {
-      money: money ?? { added: '0', spent: '0', balance: '0' },
+      money: money ?? { added: '0', taken_back: '0', spent: '0', balance: '0' },
       differences: differences.slice(0, maxDifferences),
       differenceCount: differences.length,
     },

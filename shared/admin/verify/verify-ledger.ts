@@ -43,7 +43,9 @@ export interface Verification {
 export interface AccountMoney {
   /** By codes, the sign-up grant and operators. */
   readonly added: string;
-  /** Charged for requests, or taken back by operators. */
+  /** By operators. */
+  readonly taken_back: string;
+  /** Charged for requests. */
   readonly spent: string;
   readonly balance: string;
 }
@@ -188,14 +190,24 @@ async function checkChunk(
   }
 }
 
-function sumMoney({ amountNano, addedNano }: LedgerSums, pending: readonly LedgerEntry[]): AccountMoney {
-  let [balance, added] = [amountNano, addedNano];
+function sumMoney(
+  { amountNano, addedNano, takenNano }: LedgerSums,
+  pending: readonly LedgerEntry[],
+): AccountMoney {
+  let [balance, added, taken] = [amountNano, addedNano, takenNano];
   for (const entry of pending) {
     const amount = amountOf(entry);
     balance += amount;
-    if (entry.kind !== 'charge' && amount > 0n) added += amount;
+    if (entry.kind === 'charge') continue;
+    if (amount > 0n) added += amount;
+    else taken -= amount;
   }
-  return { added: formatRub(added), spent: formatRub(added - balance), balance: formatRub(balance) };
+  return {
+    added: formatRub(added),
+    taken_back: formatRub(taken),
+    spent: formatRub(added - taken - balance),
+    balance: formatRub(balance),
+  };
 }
 
 const idOf = (entry: LedgerEntry): string =>

@@ -21,7 +21,12 @@ import { waitFor } from '../../support/wait-for.ts';
 interface Verification {
   readonly accounts: number;
   readonly entries: number;
-  readonly money?: { readonly added: string; readonly spent: string; readonly balance: string };
+  readonly money?: {
+    readonly added: string;
+    readonly taken_back: string;
+    readonly spent: string;
+    readonly balance: string;
+  };
   readonly differences: readonly { account: string; check: string; request_id: string | null }[];
   readonly released: readonly { request_id: string; account: string }[];
 }

@@ -51,14 +51,15 @@ export function Books({ accountId }: { readonly accountId: string }) {
 function Sums({ checked, entries }: { readonly checked: Checked; readonly entries: number }) {
   const t = useMessages<typeof en>();
   const format = useFormat();
-  const { added, spent, balance, differences, difference_count: count } = checked;
+  const { added, taken_back: takenBack, spent, balance, differences, difference_count: count } = checked;
   return (
     <Notice
       tone={count === 0 ? 'good' : 'bad'}
       title={count === 0 ? t('booksRight') : t('booksWrong', { count })}
     >
       <p>
-        {t('booksSums', {
+        {t(Number(takenBack) === 0 ? 'booksSums' : 'booksSumsTaken', {
+          taken: format.exactMoney(takenBack),
           balance: format.exactMoney(balance),
           added: format.exactMoney(added),
           spent: format.exactMoney(spent),

@@ -117,6 +117,7 @@ const messages = {
   booksRight: 'The books are right',
   booksWrong: { one: '{count} difference', other: '{count} differences' },
   booksSums: 'Balance {balance} = added {added} − spent {spent}',
+  booksSumsTaken: 'Balance {balance} = added {added} − taken back {taken} − spent {spent}',
   booksEntries: {
     one: '{count} entry of the ledger, compared with MongoDB, Redis and the request log.',
     other: '{count} entries of the ledger, compared with MongoDB, Redis and the request log.',

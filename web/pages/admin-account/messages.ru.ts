@@ -129,6 +129,7 @@ const messages: TranslationOf<typeof en> = {
     other: '{count} расхождения',
   },
   booksSums: 'Баланс {balance} = зачислено {added} − потрачено {spent}',
+  booksSumsTaken: 'Баланс {balance} = зачислено {added} − списано оператором {taken} − потрачено {spent}',
   booksEntries: {
     one: '{count} запись книги сверена с MongoDB, Redis и журналом запросов.',
     few: '{count} записи книги сверены с MongoDB, Redis и журналом запросов.',
