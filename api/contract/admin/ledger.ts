@@ -133,11 +133,16 @@ const deadEntry = {
   reason: 'ordinal is "many"',
   amount: 0.42,
   free_requests: 0,
-  fields: [
-    ...['kind', 'charge', 'account', '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a'],
-    ...['id', '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2', 'cost', '420000000', 'shortfall', '0', 'free', '0'],
-    ...['ordinal', 'many', 'event', '{"v":1,"model":"gpt-4o-mini"}'],
-  ],
+  fields: Object.entries({
+    kind: 'charge',
+    account: '0f7c2a1e-93f4-4c8b-a1d5-6f1f6c1d2e3a',
+    id: '019aa6b5-2f4e-7c1d-8a3b-5d6e7f8091a2',
+    cost: '420000000',
+    shortfall: '0',
+    free: '0',
+    ordinal: 'many',
+    event: '{"v":1,"model":"gpt-4o-mini"}',
+  }).flat(),
 };
 
 export const listDeadEntries = defineOperation({

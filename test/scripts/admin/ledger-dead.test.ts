@@ -26,7 +26,7 @@ test('ledger dead lists entries that workers could not read, and ledger verify r
     { account: id, counted: true, reason: 'its event has version none', fields: [...damaged, 'event', '{}'] },
   ]);
   const shown = await runAdmin(stack.env, 'ledger', 'dead');
-  t.regex(shown.stdout, /entry +kind +counted +reason +amount\n/);
+  t.regex(shown.stdout, /entry +kind +counted +is +reason +amount\n +credited\n +again\n/);
 
   const verified = await runAdmin(stack.env, 'ledger', 'verify', '--account', id, '--json');
   t.is(verified.exitCode, 1);
