@@ -152,6 +152,15 @@ withBrowser('a failed request is found, with both calls and the vendor’s own r
   await search.fill('no-such-request');
   await page.keyboard.press('Enter');
   await dialog.getByText('No request with this id').waitFor();
+
+  // After details were closed, what the search finds opens as the first did.
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('banner').getByRole('button', { name: 'Find' }).click();
+  await page.getByRole('dialog', { name: 'Find' }).getByRole('searchbox').fill(steadyId);
+  await page.keyboard.press('Enter');
+  await dialog.getByText(steadyId).first().waitFor();
+  t.true(page.url().includes(steadyId));
 });
 
 withBrowser('filters survive a reload, and the file has exactly what is filtered', async (t) => {

@@ -36,8 +36,8 @@ export function Dialog({
     id: useUniqueId(),
     open: isOpen,
     closeOnInteractOutside: !isGuarded,
-    // Another dialog that closes at this moment gives the focus back to what opened it.
-    onFocusOutside: (event) => event.preventDefault(),
+    // By default it closes with a dialog that was open before it, such as the search that has led to it.
+    onRequestDismiss: (event) => event.preventDefault(),
     // Nobody wants the first of the buttons in the head.
     ...(actions === undefined ? {} : { initialFocusEl: () => content.current }),
     onOpenChange: ({ open }) => {
