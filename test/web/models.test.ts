@@ -129,6 +129,13 @@ withBrowser(
     const { countTokens } = await import('../../shared/catalog/count-tokens.ts');
     t.is(await page.getByLabel('Input tokens per request').inputValue(), String(countTokens(text)));
 
+    // A number that is typed while a text is counted stays.
+    await field.fill(text.repeat(40));
+    await page.getByText('Counting').waitFor();
+    await page.getByLabel('Input tokens per request').fill('12');
+    await page.getByText('in 80,000 characters').waitFor();
+    t.is(await page.getByLabel('Input tokens per request').inputValue(), '12');
+
     // One unbroken run would take the square of its length if it were merged as a whole.
     await field.fill('a'.repeat(60_000));
     await page.getByText('in 60,000 characters').waitFor();

@@ -33,17 +33,22 @@ export function Calculator({
   const priced = models.filter(isCalculable);
   const compared = chosen.length > 0 ? chosen : ofKind;
   const estimates = estimateCosts(compared, readWorkload(filters));
+  // A text that is still there from before has given its number already. A number that somebody types counts more.
+  const isNew = useRef(false);
   return (
     <div class="models-calculator">
       <Card title={t('workload')}>
-        <PastedText onCount={(tokens) => change({ in: String(tokens) })} />
+        <PastedText isNew={isNew} onCount={(tokens) => change({ in: String(tokens) })} />
         <div class="models-numbers">
           {workloadFields.map((field) => (
             <NumberField
               key={field}
               field={field}
               filters={filters}
-              onChange={(value) => change({ [field]: value })}
+              onChange={(value) => {
+                if (field === 'in') isNew.current = false;
+                change({ [field]: value });
+              }}
             />
           ))}
         </div>
@@ -112,11 +117,16 @@ function NumberField({
   );
 }
 
-function PastedText({ onCount }: { readonly onCount: (tokens: number) => void }) {
+function PastedText({
+  isNew,
+  onCount,
+}: {
+  /** Whether its number is still wanted. */
+  readonly isNew: { current: boolean };
+  readonly onCount: (tokens: number) => void;
+}) {
   const t = useMessages<typeof en>();
   const [text, setText] = useDraft('calculator-text', '');
-  // A text that is still there from before has given its number already, which may have been changed since.
-  const isNew = useRef(false);
   const count = useTokenCount(text, (tokens) => {
     if (isNew.current) onCount(tokens);
   });

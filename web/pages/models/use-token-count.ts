@@ -18,19 +18,26 @@ export type TokenCount =
  * never leaves the browser.
  */
 export function useTokenCount(text: string, onCount: (tokens: number) => void): TokenCount {
-  const [count, setCount] = useState<TokenCount>({ state: 'none' });
+  const [counted, setCounted] = useState<{ readonly of: string; readonly count: TokenCount }>({
+    of: '',
+    count: { state: 'none' },
+  });
   const worker = useRef<Worker | null>(null);
   const id = useRef(0);
+  /** What is counted. */
+  const counting = useRef('');
   const report = useRef(onCount);
   report.current = onCount;
   useEffect(() => () => worker.current?.terminate(), []);
   useEffect(() => {
     id.current += 1;
+    counting.current = text;
+    const setCount = (count: TokenCount): void => setCounted({ of: counting.current, count });
     if (text === '') {
       setCount({ state: 'none' });
       return;
     }
-    setCount({ state: 'counting', share: 0 });
+    setCount(begun);
     const timer = setTimeout(() => {
       worker.current ??= startWorker(
         (progress) => {
@@ -52,8 +59,11 @@ export function useTokenCount(text: string, onCount: (tokens: number) => void): 
     }, settleMs);
     return () => clearTimeout(timer);
   }, [text]);
-  return count;
+  // The count of the text before is not of this one.
+  return counted.of === text ? counted.count : begun;
 }
+
+const begun: TokenCount = { state: 'counting', share: 0 };
 
 function startWorker(onProgress: (progress: CountProgress) => void, onFail: () => void): Worker {
   const worker = new Worker(new URL('./count-worker.ts', import.meta.url), { type: 'module' });

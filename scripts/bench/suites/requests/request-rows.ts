@@ -126,17 +126,17 @@ export class RequestRows {
     const ofAccount = this.#ofAccounts.get(accountName);
     this.#ofAccounts.set(accountName, { _id: accountName, accountId, model, day, ...add(ofAccount, row) });
     const upstream = row.upstream!;
-    const upstreamName = `${shard}:${day}:${upstream}:${model}`;
-    const ofUpstream = this.#ofUpstreams.get(upstreamName);
-    this.#ofUpstreams.set(upstreamName, {
-      _id: upstreamName,
-      shard,
-      upstream,
-      model,
-      day,
-      ...add(ofUpstream, row),
-    });
     for (const name of [model, allModels]) {
+      const upstreamName = `${shard}:${day}:${upstream} ${name}`;
+      const ofUpstream = this.#ofUpstreams.get(upstreamName);
+      this.#ofUpstreams.set(upstreamName, {
+        _id: upstreamName,
+        shard,
+        upstream,
+        model: name,
+        day,
+        ...add(ofUpstream, row),
+      });
       const _id = `${shard}:${day}:${name}`;
       this.#ofModels.set(_id, { _id, shard, model: name, day, ...add(this.#ofModels.get(_id), row) });
     }
