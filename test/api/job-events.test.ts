@@ -186,11 +186,13 @@ test('once the reader of a job’s events has disconnected, the job is no longer
     await callJobsApi(stack, account, `/${job.id}/events`, { signal });
   const otherClient = new AbortController();
   t.teardown(() => otherClient.abort());
-  const [, read] = await Promise.all([open(unreadJob, client.signal), open(readJob, otherClient.signal)]);
-  // Without a reader, the response would be garbage, and collecting it closes its connection.
-  const events = read.text();
+  const responses = await Promise.all([open(unreadJob, client.signal), open(readJob, otherClient.signal)]);
+  // Without a reader, a response would be garbage, and collecting it closes its connection.
+  const [unread, events] = responses.map((response) => response.text()) as [Promise<string>, Promise<string>];
+  for (const body of [unread, events]) body.catch(() => undefined);
   await waitFor('both jobs to be polled', () => countPolls(unreadJob) > 2 && countPolls(readJob) > 2);
   client.abort();
+  await t.throwsAsync(unread, { any: true });
   const from = commands.length;
   // The polls of the other job serve as a clock.
   await waitFor('the other job to be polled again', () => countPolls(readJob, from) >= 4);
