@@ -70,7 +70,7 @@ const maxRedisTurns = 8;
  */
 const recordingTimeoutMs = 5_000;
 
-/** Checks of the set-up open connections of their own, so one serves whoever asks within this time. */
+/** Each check of the set-up opens its own connections, so calls within this time share one. */
 const doctorValidMs = 5_000;
 
 export interface ServicesParts {

@@ -13,9 +13,9 @@ interface Rate {
   readonly intervalMs: number;
 }
 
-/** Of one account with one code. Whoever repeats a request without reading the error needs no more of them. */
+/** For one account and one error code. A client that repeats a request without reading the error learns nothing from more. */
 const ratePerCode: Rate = { burst: 20, intervalMs: 10_000 };
-/** Of one account with all codes together. */
+/** For one account, over all error codes. */
 const ratePerAccount: Rate = { burst: 60, intervalMs: 5_000 };
 /**
  * Of the process, for accounts that had several lately: this bounds what MongoDB has to keep. The first few of an account

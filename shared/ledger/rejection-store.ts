@@ -3,6 +3,7 @@ import type { ErrorCode } from '../contract/error-kinds.ts';
 import { insertMissing } from '../platform/storage/insert-missing.ts';
 import { callMongo, type Collection, type Database } from '../platform/storage/mongo-client.ts';
 import type { RequestLogDocument } from './ledger-store.ts';
+import { nothingUsed } from './usage-event.ts';
 import { logLifetimeSeconds, requestListIndexes } from './request-log-indexes-store.ts';
 
 /** What is known of a request that was rejected before a model was called. */
@@ -60,16 +61,7 @@ const toRow = (rejection: Rejection): RequestLogDocument => {
     errorCode: code,
     details: message,
     userIp: address,
-    promptTokens: 0,
-    cacheReadTokens: null,
-    cacheWriteTokens: null,
-    completionTokens: 0,
-    counted: false,
-    images: 0,
-    imageQuality: null,
-    imageSize: null,
-    characters: 0,
-    billedMs: 0,
+    ...nothingUsed,
     priceVersion: '',
     user: null,
     costNano: 0n,

@@ -79,13 +79,21 @@ export class RequestListStore {
   /** Finds a request by its id: its row, or its ledger entry, which is kept for ever. Also one that was rejected. */
   async find(id: string): Promise<FoundRequest | null> {
     return await callMongo(async () => {
-      const { logs, rejections } = this.#ledger;
-      const row =
-        (await logs.findOne({ _id: id }, limits)) ?? (await rejections.rows.findOne({ _id: id }, limits));
+      const row = await this.findRow({ _id: id });
       if (row !== null) return { row };
       const entry = await this.#ledger.entries.findOne({ _id: id, kind: 'charge' }, limits);
       return entry === null ? null : { entry };
     });
+  }
+
+  /** Finds the row of a request, also of one that was rejected. */
+  async findRow(
+    selected: Pick<RequestLogDocument, '_id'> & Partial<Pick<RequestLogDocument, 'accountId'>>,
+  ): Promise<RequestLogDocument | null> {
+    const { logs, rejections } = this.#ledger;
+    return await callMongo(
+      async () => (await logs.findOne(selected, limits)) ?? (await rejections.rows.findOne(selected, limits)),
+    );
   }
 
   /**
@@ -180,8 +188,8 @@ export class RequestListStore {
   }
 
   /**
-   * Counts requests. Uses the daily sums if the filter has neither outcome nor upstream, and whole days, otherwise counts up to 10 000. The
-   * sums include the lines of batches once, as the row of their batch.
+   * Counts requests. Uses the daily sums if the filter has neither outcome nor upstream, and whole days; otherwise counts up
+   * to 10 000. The sums include the lines of batches once, as the row of their batch.
    */
   async count(filter: RequestFilter): Promise<RequestCount> {
     const hasSums = filter.outcome === undefined && filter.upstream === undefined;

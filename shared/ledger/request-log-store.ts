@@ -122,7 +122,7 @@ export class RequestLogStore {
 
   async #readOne({ accountId }: LogReader, filter: RequestLogFilter, page: number): Promise<RequestLogPage> {
     const { requestId, model, outcome, since, until } = filter;
-    const row = await callMongo(() => this.#findRow({ _id: requestId!, accountId }));
+    const row = await this.#list.findRow({ _id: requestId!, accountId });
     const isSelected =
       row !== null &&
       row.settledAt > this.#start &&
@@ -138,11 +138,6 @@ export class RequestLogStore {
       totals: rows.map(toTotals).reduce(addTotals, noTotals),
       isExact: true,
     };
-  }
-
-  async #findRow(selected: { readonly _id: string; readonly accountId: string }) {
-    const { logs, rejections } = this.#ledger;
-    return (await logs.findOne(selected, limits)) ?? (await rejections.rows.findOne(selected, limits));
   }
 
   /** Numbers are given in the order of settlement, so the first and the last one are found by an index of the time. */

@@ -374,6 +374,20 @@ const replaceRefill = (
   code: isOfCode ? unknownCode : null,
 });
 
+/** The usage of a request for which nothing is known, or for which no model was called. */
+export const nothingUsed = {
+  promptTokens: 0,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+  completionTokens: 0,
+  counted: false,
+  images: 0,
+  imageQuality: null,
+  imageSize: null,
+  characters: 0,
+  billedMs: 0,
+} as const;
+
 const replaceUsage = (ids: Pick<UsageEvent, 'requestId' | 'accountId'>, at: number): UsageEvent => ({
   v: 1,
   ...ids,
@@ -385,16 +399,7 @@ const replaceUsage = (ids: Pick<UsageEvent, 'requestId' | 'accountId'>, at: numb
   errorCode: null,
   details: null,
   userIp: '',
-  promptTokens: 0,
-  cacheReadTokens: null,
-  cacheWriteTokens: null,
-  completionTokens: 0,
-  counted: false,
-  images: 0,
-  imageQuality: null,
-  imageSize: null,
-  characters: 0,
-  billedMs: 0,
+  ...nothingUsed,
   priceVersion: unknownModel,
   user: null,
 });
