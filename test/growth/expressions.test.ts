@@ -13,6 +13,7 @@ const ownTexts: Readonly<Record<string, string>> = {
 const builtExpressions: Readonly<Record<string, string>> = {
   'api/http/connections/unacknowledged-bytes': 'the table of sockets comes from the kernel',
   'shared/accounts/credentials': 'reader "refill code"; the other splits a code that was created here',
+  'shared/contract/mask-secrets': 'reader "text with parts of secrets"',
   'workers/upstreams/builtin/edit/parse-edits': 'reader "edits of an image"',
   'workers/upstreams/http-failure': 'reader "message of a vendor"',
 };

@@ -268,13 +268,15 @@ withBrowser('a batch that runs is followed, and cancelled with what it has done'
   await takeScreenshots(web, 'console-batch');
   await dialog.getByRole('button', { name: 'Cancel…' }).click();
   const confirm = page.getByRole('dialog', { name: 'Cancel the batch' });
-  await confirm.getByText('27 lines do not run').waitFor();
+  await confirm.getByText('27 lines are left').waitFor();
   await confirm.getByText('3 lines have their results').waitFor();
+  await confirm.getByLabel('Reason').fill('the wrong file');
   await takeScreenshots(web, 'console-batch-cancel');
   await confirm.getByRole('button', { name: 'Cancel the batch' }).click();
   await dialog.getByText('Cancelling', { exact: true }).waitFor();
   held.end();
   await dialog.getByText('Cancelled', { exact: true }).first().waitFor();
+  await dialog.getByText(/^by .+: the wrong file$/).waitFor();
   const { body } = await callAdmin<{ status: string; lines_succeeded: number }>(
     pages.stack.url,
     testAdminToken,

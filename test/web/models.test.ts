@@ -131,7 +131,6 @@ withBrowser(
 
     // A number that is typed while a text is counted stays.
     await field.fill(text.repeat(40));
-    await page.getByText('Counting').waitFor();
     await page.getByLabel('Input tokens per request').fill('12');
     await page.getByText('in 80,000 characters').waitFor();
     t.is(await page.getByLabel('Input tokens per request').inputValue(), '12');
@@ -233,7 +232,8 @@ withBrowser('the status shows health, success by hour and servers in words', asy
   await takeScreenshots(web, 'status');
   await page.getByText('Показать таблицей').click();
   const cells = page.getByRole('table').locator('tbody tr', { hasText: 'Demo echo' }).locator('td');
-  t.regex((await cells.allInnerTexts()).join(' '), /^100\s% 100\s% 80\s% 40\s% /);
+  // When an hour has ended since the requests were recorded, the newest one has none.
+  t.regex((await cells.allInnerTexts()).join(' '), /^(?:– )?100\s% 100\s% 80\s% 40\s% /);
 });
 
 withBrowser('signing out deletes the text of the calculator', async (t) => {

@@ -5,14 +5,15 @@ import { adminApi, call } from './api.ts';
 import { auditHref } from './links.tsx';
 import { useConsole } from './texts.ts';
 
-const stops: readonly string[] = ['upstream.drain', 'model.disable'];
+const stops: readonly string[] = ['upstream.drain', 'model.disable', 'job.cancel', 'batch.cancel'];
 
 /** Others, such as a reset or a test, may have come after it. */
 const maxLater = 20;
 
 /**
- * Who took something out of service, when, and why; a link to all changes of it. It is read once, not with each poll.
- * @param resource as in the audit log: `model:gpt-4o`, `upstream:azure`, or `upstream:azure gpt-4o` for routes of a model
+ * Which operator took something out of service or cancelled it, when, and why; a link to all changes of it. Nothing if no
+ * operator has changed it. It is read once, not with each poll.
+ * @param resource as in the audit log: `model:gpt-4o`, `batch:batch_…`, or `upstream:azure gpt-4o` for routes of a model
  */
 export function LastChange({ resource }: { readonly resource: string }) {
   const t = useConsole();
@@ -22,6 +23,7 @@ export function LastChange({ resource }: { readonly resource: string }) {
     queryFn: ({ signal }) =>
       call(adminApi.GET('/v1/admin/audit', { params: { query: { resource, limit: maxLater } }, signal })),
   });
+  if (data?.data.length === 0) return null;
   const last = data?.data.find(({ action, outcome }) => stops.includes(action) && outcome !== 'failed');
   return (
     <p class="console-change">

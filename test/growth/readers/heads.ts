@@ -10,7 +10,7 @@ import { readQueryString } from '../../../api/http/request/read-query-string.ts'
 import { hashRefillCode, isApiKey } from '../../../shared/accounts/credentials.ts';
 import { readStreamEventId } from '../../../shared/contract/event-id.ts';
 import { readOnDisconnect } from '../../../shared/contract/on-disconnect.ts';
-import { hasSecret } from '../../../shared/contract/mask-secrets.ts';
+import { cleanText, hasSecret, maybeBeginsSecret } from '../../../shared/contract/mask-secrets.ts';
 import { isPlainText } from '../../../shared/contract/plain-text.ts';
 import { translateOperatorReason } from '../../../shared/admin/operator-reasons.ts';
 import { translateReason } from '../../../shared/contract/reason-texts.ts';
@@ -105,5 +105,10 @@ export const headReaders: readonly Reader[] = [
   readsText('address or network', parseAddressRange, { tokens: ['1.', 'f:', '::', '/1'] }),
   readsText('time zone', normalizeTimeZone, { tokens: ['Europe/', '/'] }),
   readsText('text with secrets', hasSecret, { tokens: ['mg-', 'ABCD', '-', '2345', ' – '] }),
+  readsText('text with parts of secrets', maybeBeginsSecret, {
+    tokens: ['mga-', 'ABCD', 'АВЕК', '2345', '-', ' – ', '  '],
+    frames: [{ head: '2345-ABCD' }, { head: '2345 ABCD 2345 ' }],
+  }),
+  readsText('reason of a change', cleanText, { tokens: ['mg-', 'ABCD', '2345', ' – ', '  '] }),
   readsText('line of text', isPlainText, { tokens: ['\u200b', '\u202e', '\u3000'] }),
 ];

@@ -63,14 +63,15 @@ function BudgetStat({ label, budget }: { readonly label: string; readonly budget
   const t = useMessages<typeof en>();
   const format = useFormat();
   const used = usedOf(budget);
-  const share = budget.amount === 0 ? 1 : Math.min(1, used / budget.amount);
+  // More than all of it: it was lowered, or a response cost more than was reserved for it.
+  const share = budget.amount === 0 ? 1 : used / budget.amount;
   return (
     <div class="stat">
       <p class="stat-label">{label}</p>
       <p class="stat-value">
         <Money value={used} /> <span class="admin-account-share">{format.percent(share)}</span>
       </p>
-      <Progress share={share} label={label} isLimit />
+      <Progress share={Math.min(1, share)} label={label} isLimit />
       <p class="stat-note">
         {t(`per_${budget.period}`, { amount: format.price(budget.amount) })}
         {budget.reserved > 0 && <>, {t('reservedPart', { amount: format.money(budget.reserved) })}</>}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { consoleQueries } from '../../admin/api.ts';
+import { LastChange } from '../../admin/last-change.tsx';
 import { AccountLink, ModelLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
@@ -85,6 +86,7 @@ function BatchDetails({
             {known === undefined ? null : <>{t(`stopped_${known}`)} </>}
             <code>{reason}</code>
           </p>
+          {reason === 'batch_cancelled' && <LastChange resource={`batch:${id}`} />}
         </Notice>
       )}
       {models.length > 0 && (

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { adminApi, call, type Schema } from '../../admin/api.ts';
 import { ConfirmAction } from '../../admin/confirm-action.tsx';
 import { readDone, readEffects, toCall, type CallPurpose } from '../../admin/dry-run.ts';
+import { LastChange } from '../../admin/last-change.tsx';
 import { AccountLink, ModelLink, RequestLink } from '../../admin/links.tsx';
 import { useMay } from '../../admin/session.ts';
 import { useFormat } from '../../lib/format.ts';
@@ -55,6 +56,7 @@ function JobDetails({ job }: { readonly job: AdminJob }) {
           <p>
             <Reason code={code} message={message ?? ''} />
           </p>
+          {job.status === 'cancelled' && <LastChange resource={`job:${id}`} />}
         </Notice>
       )}
       <dl class="facts">

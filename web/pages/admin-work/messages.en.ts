@@ -148,8 +148,8 @@ const messages = {
   cancelBatchTitle: 'Cancel the batch',
   cancelBatchAction: 'Cancel the batch',
   cancelBatchLeft: {
-    one: '{count} line does not run. If it runs already, it is finished and charged.',
-    other: '{count} lines do not run. Those that run already are finished and charged.',
+    one: '{count} line is left. If it runs already, it is finished and charged; otherwise it does not run.',
+    other: '{count} lines are left. Those that run already are finished and charged; the others do not run.',
   },
   cancelBatchDone: {
     one: '{count} line has its result, which is kept.',
