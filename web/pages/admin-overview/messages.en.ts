@@ -86,7 +86,10 @@ const messages = {
   lastRefused: '{upstream} refused a key {time} ({reason}). No call with it has succeeded since.',
   drained: 'An operator has taken {upstream} out of service.',
   drainedModels: 'An operator has taken {upstream} out of service for {models}.',
-  slotsFull: 'All {slots} slots of {upstream} are in use. Requests that wait for a slot: {waiting}.',
+  slotsFull: {
+    one: 'The only slot of {upstream} is in use. Requests that wait for it: {waiting}.',
+    other: 'All {count} slots of {upstream} are in use. Requests that wait for a slot: {waiting}.',
+  },
 
   unread: 'Could not be read: its store does not respond.',
   traffic: 'Traffic and money',

@@ -101,7 +101,12 @@ const messages: TranslationOf<typeof en> = {
     'Поставщик {upstream} не принял ключ {time} ({reason}). С тех пор ни один вызов с ним не удался.',
   drained: 'Поставщик {upstream} выведен из работы оператором.',
   drainedModels: 'Поставщик {upstream} выведен из работы для {models}.',
-  slotsFull: 'Заняты все слоты поставщика {upstream} ({slots}). Ждут слота: {waiting}.',
+  slotsFull: {
+    one: 'Заняты все слоты поставщика {upstream} ({count}). Ждут слота: {waiting}.',
+    few: 'Заняты все слоты поставщика {upstream} ({count}). Ждут слота: {waiting}.',
+    many: 'Заняты все слоты поставщика {upstream} ({count}). Ждут слота: {waiting}.',
+    other: 'Заняты все слоты поставщика {upstream} ({count}). Ждут слота: {waiting}.',
+  },
 
   unread: 'Не удалось прочитать: хранилище не отвечает.',
   traffic: 'Трафик и деньги',

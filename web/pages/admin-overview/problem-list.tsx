@@ -235,7 +235,7 @@ function NoteText({ note }: { readonly note: Note }) {
       <p>
         {t.nodes('slotsFull', {
           upstream,
-          slots: format.number(slots),
+          count: slots,
           waiting: <SiteLink href={workHref}>{format.number(note.waiting)}</SiteLink>,
         })}
       </p>
