@@ -45,7 +45,7 @@ export const sourceOfEvent = ({ fields }: DeadLetter): RefillSource | null =>
 
 const isPerhapsRefill = ({ isCounted, fields }: DeadLetter): boolean => !isCounted && fields[1] !== 'charge';
 
-/** Its id is in a field of its own and in its event, and one of them may be damaged. */
+/** The id is a field of the entry and is also in its event; either may be damaged. */
 const listRefillIds = ({ fields }: DeadLetter): string[] =>
   [findValue(fields, 'id'), parseEvent(findValue(fields, 'event'))?.['refillId']].filter(
     (id): id is string => typeof id === 'string' && id !== '' && id.length <= maxRefillIdLength,

@@ -78,12 +78,10 @@ export class RequestListStore {
 
   /** Finds a request by its id: its row, or its ledger entry, which is kept for ever. Also one that was rejected. */
   async find(id: string): Promise<FoundRequest | null> {
-    return await callMongo(async () => {
-      const row = await this.findRow({ _id: id });
-      if (row !== null) return { row };
-      const entry = await this.#ledger.entries.findOne({ _id: id, kind: 'charge' }, limits);
-      return entry === null ? null : { entry };
-    });
+    const row = await this.findRow({ _id: id });
+    if (row !== null) return { row };
+    const entry = await callMongo(() => this.#ledger.entries.findOne({ _id: id, kind: 'charge' }, limits));
+    return entry === null ? null : { entry };
   }
 
   /** Finds the row of a request, also of one that was rejected. */

@@ -10,6 +10,7 @@ import type { RefillLogDocument } from '../../shared/ledger/refill-rows.ts';
 import { parseRub } from '../../shared/encoding/money.ts';
 import { callApi, type ErrorBody } from '../support/call-api.ts';
 import { findRow } from '../support/observe.ts';
+import { requestRow } from '../support/request-rows.ts';
 import { startStack, useStack, type TestStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -50,36 +51,9 @@ async function insertRows(
   { mongo }: TestStack = stack,
 ): Promise<void> {
   const now = new Date();
-  const rows = Array.from({ length: count }, (_, i): RequestLogDocument => ({
-    _id: randomUUID(),
-    accountId,
-    model: 'chat',
-    at: now,
-    settledAt: now,
-    ordinal: i + 1,
-    durationMs: 1_234,
-    success: true,
-    responseCode: 200,
-    errorCode: null,
-    details: null,
-    userIp: '192.0.2.1',
-    promptTokens: i,
-    cacheReadTokens: null,
-    cacheWriteTokens: null,
-    completionTokens: 1,
-    counted: false,
-    images: 0,
-    imageQuality: null,
-    imageSize: null,
-    characters: 0,
-    billedMs: 0,
-    priceVersion: 'p',
-    user: null,
-    costNano: 1n,
-    shortfallNano: 0n,
-    free: false,
-    ...describe(i),
-  }));
+  const rows = Array.from({ length: count }, (_, i) =>
+    requestRow(accountId, { at: now, settledAt: now, ordinal: i + 1, promptTokens: i, ...describe(i) }),
+  );
   await mongo.db.collection<RequestLogDocument>('request_logs').insertMany(rows);
 }
 

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { runAdmission, type AdmissionRequest } from '../../shared/money/admit-script.ts';
 import { runSettlement } from '../../shared/work/settlement/settle-script.ts';
-import { parseLedgerEntry, type LedgerEntry, type UsageEvent } from '../../shared/ledger/usage-event.ts';
+import {
+  nothingUsed,
+  parseLedgerEntry,
+  type LedgerEntry,
+  type UsageEvent,
+} from '../../shared/ledger/usage-event.ts';
 import type { RedisClient } from '../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../shared/platform/redis/redis-keys.ts';
 
@@ -67,16 +72,10 @@ export function usageEvent(accountId: string, requestId: string, more: Partial<U
     errorCode: null,
     details: null,
     userIp: '127.0.0.1',
+    ...nothingUsed,
     promptTokens: 1,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
-    completionTokens: 0,
-    counted: false,
-    images: 0,
-    imageQuality: null,
-    imageSize: null,
-    characters: 0,
-    billedMs: 0,
     priceVersion: 'p',
     user: null,
     ...more,

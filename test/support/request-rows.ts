@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestLogDocument } from '../../shared/ledger/ledger-store.ts';
 import type { TestStack } from './stack.ts';
 import { RejectionStore } from '../../shared/ledger/rejection-store.ts';
+import { nothingUsed } from '../../shared/ledger/usage-event.ts';
 import type { AccountSpendDocument } from '../../shared/ledger/spend-store.ts';
 
 /** A row of the request log as the ledger writes it. */
@@ -20,16 +21,9 @@ export function requestRow(accountId: string, more: Partial<RequestLogDocument> 
     errorCode: null,
     details: null,
     userIp: '192.0.2.1',
+    ...nothingUsed,
     promptTokens: 3,
-    cacheReadTokens: null,
-    cacheWriteTokens: null,
     completionTokens: 1,
-    counted: false,
-    images: 0,
-    imageQuality: null,
-    imageSize: null,
-    characters: 0,
-    billedMs: 0,
     priceVersion: 'p',
     user: null,
     costNano: 1n,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { runAdmission } from '../../../../shared/money/admit-script.ts';
 import { runSettlement } from '../../../../shared/work/settlement/settle-script.ts';
-import type { UsageEvent } from '../../../../shared/ledger/usage-event.ts';
+import { nothingUsed, type UsageEvent } from '../../../../shared/ledger/usage-event.ts';
 import type { RedisClient } from '../../../../shared/platform/redis/redis-client.ts';
 import { redisKeys, shardOf } from '../../../../shared/platform/redis/redis-keys.ts';
 import type { MoneyAccount } from './money-stack.ts';
@@ -72,16 +72,11 @@ function describeRequest(requestId: string, accountId: string, completionTokens:
     errorCode: null,
     details: null,
     userIp: '127.0.0.1',
+    ...nothingUsed,
     promptTokens,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
     completionTokens,
-    counted: false,
-    images: 0,
-    imageQuality: null,
-    imageSize: null,
-    characters: 0,
-    billedMs: 0,
     priceVersion: `${model}@1`,
     user: null,
   };
