@@ -38,8 +38,13 @@ export function Dialog({
     closeOnInteractOutside: !isGuarded,
     // By default it closes with a dialog that was open before it, such as the search that has led to it.
     onRequestDismiss: (event) => event.preventDefault(),
-    // Nobody wants the first of the buttons in the head.
-    ...(actions === undefined ? {} : { initialFocusEl: () => content.current }),
+    initialFocusEl: () => {
+      const { activeElement: focused } = document;
+      // Somebody may be typing already. Enter would then be the button that closes it.
+      if (focused instanceof HTMLElement && content.current?.contains(focused) === true) return focused;
+      // Nobody wants the first of the buttons in the head.
+      return actions === undefined ? null : content.current;
+    },
     onOpenChange: ({ open }) => {
       if (!open) onClose();
     },
