@@ -57,9 +57,22 @@ function measurePace({ serviceMs: measuredMs, runningMs, ended }: JobOutlook): P
   const serviceMs = elapsedMs === null ? measuredMs : Math.max(measuredMs ?? 2 * elapsedMs, elapsedMs);
   if (serviceMs === null) return null;
   const remainingMs = runningMs.map((elapsedMs) => findRemainingMs(serviceMs, elapsedMs));
-  const freeSlots = Math.round(averageRunning(runningMs, ended, serviceMs)) - runningMs.length;
+  const freeSlots = countSlots(runningMs, ended, serviceMs) - runningMs.length;
   for (let i = 0; i < freeSlots; i++) remainingMs.push(0);
   return { serviceMs, remainingMs: remainingMs.sort((one, other) => one - other) };
+}
+
+/**
+ * Estimates how many jobs run at the same time. Between the end of some jobs and the start of the next, a worker or
+ * Redis may pause, which does not change the number of slots. So unless the last job ended long ago, the time before
+ * its end counts as much as the time before now.
+ */
+function countSlots(runningMs: readonly number[], ended: readonly EndedRun[], serviceMs: number): number {
+  const averageUntil = (endedMs: number): number =>
+    averageRunning(runningMs, ended, { endedMs, durationMs: serviceMs });
+  const lastEndMs = ended[0]?.agoMs ?? 0;
+  const isRecent = lastEndMs <= 2 * serviceMs;
+  return Math.round(isRecent ? Math.max(averageUntil(0), averageUntil(lastEndMs)) : averageUntil(0));
 }
 
 /** A job that takes longer than usual is expected to need another quarter of the time it has taken so far. */

@@ -21,23 +21,29 @@ export interface EndedRun {
   readonly agoMs: number;
 }
 
+/** A period of time before the present. */
+export interface Period {
+  /** How long ago it ended. */
+  readonly endedMs: number;
+  readonly durationMs: number;
+}
+
 /**
- * Returns the average number of jobs that ran at the same time over the last `windowMs` milliseconds. The result is too
- * low if more jobs ended in that time than are stored.
+ * Returns the average number of jobs that ran at the same time within the period. The result is too low if more jobs
+ * ended since its start than are stored.
  * @param runningMs how long each running job has been running
  */
 export function averageRunning(
   runningMs: readonly number[],
   ended: readonly EndedRun[],
-  windowMs: number,
+  { endedMs, durationMs }: Period,
 ): number {
-  if (windowMs <= 0) return runningMs.length;
-  const ofRunning = runningMs.reduce((sum, elapsedMs) => sum + Math.min(elapsedMs, windowMs), 0);
-  const ofEnded = ended.reduce(
-    (sum, { serviceMs, agoMs }) => sum + Math.max(0, Math.min(serviceMs, windowMs - agoMs)),
-    0,
-  );
-  return (ofRunning + ofEnded) / windowMs;
+  if (durationMs <= 0) return runningMs.length;
+  const within = (startedAgoMs: number, endedAgoMs: number): number =>
+    Math.max(0, Math.min(startedAgoMs, endedMs + durationMs) - Math.max(endedAgoMs, endedMs));
+  const ofRunning = runningMs.reduce((sum, elapsedMs) => sum + within(elapsedMs, 0), 0);
+  const ofEnded = ended.reduce((sum, { serviceMs, agoMs }) => sum + within(agoMs + serviceMs, agoMs), 0);
+  return (ofRunning + ofEnded) / durationMs;
 }
 
 /** Returns the median, or the lower of the two middle values. */

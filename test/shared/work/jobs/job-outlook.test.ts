@@ -61,10 +61,21 @@ test('slots of jobs that ended a moment ago count, although their next jobs have
   );
 });
 
+test('a pause between the end of some jobs and the start of the next does not look like fewer slots', (t) => {
+  for (const pauseMs of [0, 500, 1_000, 2_000, 3_900]) {
+    const ended = endedTogether(7, pauseMs);
+    const etas = (outlook: JobOutlook) => [0, 6, 7, 20].map((position) => estimateEta(outlook, position));
+    t.deepEqual(etas(running([], 2_000, ended)), [2, 2, 4, 6], `a pause of ${pauseMs} ms`);
+    t.is(estimateEta(running([0], 2_000, ended), 20), 8, `the first job after a pause of ${pauseMs} ms`);
+  }
+});
+
 test('the average number of running jobs is estimated from running and finished ones', (t) => {
-  t.is(averageRunning([500], [{ serviceMs: 2_000, agoMs: 500 }], 1_000), 1);
-  t.is(averageRunning([5_000, 5_000], [], 1_000), 2);
-  t.is(averageRunning([100, 100], [], 0), 2);
+  const lastSecond = { endedMs: 0, durationMs: 1_000 };
+  t.is(averageRunning([500], [{ serviceMs: 2_000, agoMs: 500 }], lastSecond), 1);
+  t.is(averageRunning([5_000, 5_000], [], lastSecond), 2);
+  t.is(averageRunning([100, 100], [], { endedMs: 0, durationMs: 0 }), 2);
+  t.is(averageRunning([500], [{ serviceMs: 2_000, agoMs: 600 }], { endedMs: 500, durationMs: 1_000 }), 0.9);
 });
 
 test('the estimate rises if many jobs run longer than usual, but not for one that hangs', (t) => {
