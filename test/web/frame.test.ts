@@ -10,10 +10,20 @@ import {
   takeScreenshots,
   usePages,
   useWebPage,
+  type WebPage,
 } from '../support/web-page.ts';
 import { webStoresOf } from '../support/web-client.ts';
 
 const pages = usePages(test);
+
+/** Refreshes of the session by any tab from now on. */
+function watchRefreshes({ context }: WebPage): string[] {
+  const urls: string[] = [];
+  context.on('request', (request) => {
+    if (request.url().endsWith('/v1/web/auth/refresh')) urls.push(request.url());
+  });
+  return urls;
+}
 
 withBrowser(
   'a page without a session is light, and the menu changes language and theme for good',
@@ -68,10 +78,12 @@ withBrowser(
     const web = await useWebPage(t, pages);
     const { user } = await signIn(web, pages.stack);
     await web.context.clearCookies({ name: 'mg_session' });
+    const refreshes = watchRefreshes(web);
     const other = await web.context.newPage();
     await Promise.all([web.open('/keys'), other.goto(`${pages.stack.url}/requests`)]);
     const menu = { name: `Your profile: ${user.email}` };
     await Promise.all([web.page, other].map((page) => page.getByRole('button', menu).waitFor()));
+    t.is(refreshes.length, 1);
     for (let i = 0; i < 10; i += 1) await web.page.reload({ waitUntil: 'domcontentloaded' });
     await web.page.getByRole('button', menu).waitFor();
     const { sessions } = webStoresOf(pages.stack);
@@ -87,6 +99,33 @@ withBrowser(
     await web.page.getByRole('link', { name: 'Sign in' }).waitFor();
     await other.waitForURL(`${pages.stack.url}/sign-in?next=%2Frequests`);
     t.is((await sessions.list(user._id)).length, 0);
+  },
+);
+
+withBrowser(
+  'a tab that was requested before another one refreshed the session does not refresh it again',
+  async (t) => {
+    const web = await useWebPage(t, pages);
+    const { user } = await signIn(web, pages.stack);
+    await web.context.clearCookies({ name: 'mg_session' });
+    const refreshes = watchRefreshes(web);
+    const other = await web.context.newPage();
+    let noteRefreshed = (): void => undefined;
+    const isRefreshed = new Promise<void>((resolve) => {
+      noteRefreshed = resolve;
+    });
+    await other.route('**/*.js', async (route) => {
+      await isRefreshed;
+      await route.continue();
+    });
+    await other.goto(`${pages.stack.url}/settings`, { waitUntil: 'commit' });
+    await other.locator('meta[name=session][content=expired]').waitFor({ state: 'attached' });
+    await web.open('/keys');
+    await web.page.getByRole('button', { name: `Your profile: ${user.email}` }).waitFor();
+    t.is(refreshes.length, 1);
+    noteRefreshed();
+    await other.locator('.settings-email', { hasText: user.email }).waitFor();
+    t.is(refreshes.length, 1);
   },
 );
 

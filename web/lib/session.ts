@@ -127,7 +127,7 @@ async function inLock<T>(name: string, work: () => Promise<T>): Promise<T> {
 /**
  * Refreshes the session, unless another call or tab has done so meanwhile. A refresh token works once, so all tabs
  * take turns.
- * @param sentAtMs when the call was sent that found the session expired
+ * @param sentAtMs when the call or page was requested that found the session expired
  * @returns whether there is a session
  * @throws ApiError if the server could not be asked
  */
@@ -175,15 +175,18 @@ async function loadUser(): Promise<boolean> {
   return true;
 }
 
-/** Whether a call would find the session's cookie expired. */
-function isStale(): boolean {
+/** Whether the session's cookie is about to expire, as far as this browser knows. */
+function isOld(): boolean {
   const refreshedAtMs = readTime('refreshed-at');
-  return store.get().status === 'expired' || (refreshedAtMs > 0 && Date.now() - refreshedAtMs > freshMs);
+  return refreshedAtMs > 0 && Date.now() - refreshedAtMs > freshMs;
 }
 
 /** Refreshes the session before a call that would fail without. */
 export async function freshenSession(): Promise<void> {
-  if (store.get().status !== 'none' && isStale()) await refreshSession();
+  const { status } = store.get();
+  // The cookie was missing when this page was requested. Another tab may have refreshed the session since.
+  if (status === 'expired') await refreshSession(performance.timeOrigin);
+  else if (status === 'active' && isOld()) await refreshSession();
 }
 
 /** Returns the token for calls that change something; null without a session. */
@@ -202,7 +205,7 @@ async function start(): Promise<void> {
   }
   try {
     const sentAtMs = Date.now();
-    if (isStale()) await refreshSession();
+    await freshenSession();
     if (store.get().user === null && store.get().status !== 'none' && !(await loadUser()))
       await refreshSession(sentAtMs);
   } catch {
