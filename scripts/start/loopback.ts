@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
-import { explainListenError } from '../../shared/platform/runtime/explain-listen-error.ts';
+import { explainListenError, type PortSetting } from '../../shared/platform/runtime/explain-listen-error.ts';
 import { formatHttpOrigin } from '../../shared/platform/runtime/format-http-origin.ts';
 
 /**
@@ -11,12 +11,15 @@ import { formatHttpOrigin } from '../../shared/platform/runtime/format-http-orig
  */
 const quietPorts = { first: 10_000, last: 12_000 };
 const maxTries = 20;
+/** What this process has chosen or checked. Nothing may listen there yet, so it looks free. */
+const known = new Set<number>();
 
-/** Returns a port that is currently free, on loopback by default. */
+/** Returns a port that is currently free, on loopback by default. Never returns the same one twice. */
 export async function findFreePort(host = '127.0.0.1'): Promise<number> {
   const { first, last } = quietPorts;
   for (let tries = 0; tries < maxTries; tries++) {
     const port = first + randomInt(last - first);
+    if (known.has(port)) continue;
     try {
       return await listenOnce(host, port);
     } catch (error) {
@@ -27,16 +30,19 @@ export async function findFreePort(host = '127.0.0.1'): Promise<number> {
 }
 
 /**
- * Returns a port that the api can listen on: the given one, or a free one if that is 0.
- * @throws ConfigError if the port is unusable; without this check, the api would fail and be restarted forever
+ * Returns a port that can be listened on: the given one, or a free one if that is 0.
+ * @param setting where the port is set
+ * @throws ConfigError if the port is unusable; without this check, its process would fail and be restarted forever
  */
-export async function checkPort(host: string, port: number): Promise<number> {
+export async function checkPort(host: string, port: number, setting: PortSetting = 'PORT'): Promise<number> {
   try {
     return port === 0 ? await findFreePort(host) : await listenOnce(host, port);
   } catch (error) {
-    const explained = explainListenError(host, port, error as Error);
+    const explained = explainListenError(host, port, error as Error, setting);
     if (explained instanceof ConfigError) throw explained;
-    throw new ConfigError(`The api cannot listen on ${host}:${port}: ${explained.message}`, { cause: error });
+    throw new ConfigError(`${setting} ${port} of ${host} cannot be listened on: ${explained.message}`, {
+      cause: error,
+    });
   }
 }
 
@@ -46,7 +52,9 @@ function listenOnce(host: string, port: number): Promise<number> {
     server.once('error', reject);
     server.listen(port, host, () => {
       const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : port));
+      const listenedOn = typeof address === 'object' && address !== null ? address.port : port;
+      known.add(listenedOn);
+      server.close(() => resolve(listenedOn));
     });
   });
 }

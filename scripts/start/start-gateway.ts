@@ -2,6 +2,7 @@ import { relative, resolve } from 'node:path';
 import { readFile } from 'node:fs/promises';
 import type { Model } from '../../shared/contract/models.ts';
 import { readEnvironment, type Endpoints } from '../../shared/platform/config/config.ts';
+import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { toServerUrl } from '../../shared/platform/config/server-url.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { formatMs, type ConsoleOutput } from './console-output.ts';
@@ -64,7 +65,7 @@ export async function startGateway(
 
   try {
     await endLeftovers(lock, output);
-    const port = await checkPort(values.HOST, values.PORT);
+    const port = await checkPorts(values);
     const exposure = describeExposure(dataDir);
     const secrets = loadSecrets(dataDir);
     guardian.start();
@@ -149,6 +150,19 @@ export async function startGateway(
     guardian.stop();
     throw error;
   }
+}
+
+/**
+ * Returns the port of the api. Checks that of the metrics, too.
+ * @throws ConfigError
+ */
+async function checkPorts({ HOST, PORT, METRICS_PORT }: ReturnType<typeof readEnvironment>): Promise<number> {
+  if (METRICS_PORT !== undefined && METRICS_PORT !== 0) {
+    if (METRICS_PORT === PORT)
+      throw new ConfigError(`PORT and METRICS_PORT are both ${PORT}. Set one of them to another port.`);
+    await checkPort(HOST, METRICS_PORT, 'METRICS_PORT');
+  }
+  return await checkPort(HOST, PORT);
 }
 
 async function startPart(stack: Stack, output: ConsoleOutput, name: string, part: Part): Promise<void> {

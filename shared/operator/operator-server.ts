@@ -50,7 +50,7 @@ export async function startOperatorServer(options: OperatorServerOptions): Promi
   );
   server.maxConnections = maxConnections;
   await new Promise<void>((resolve, reject) => {
-    const onError = (error: Error): void => reject(explainListenError(host, port, error));
+    const onError = (error: Error): void => reject(explainListenError(host, port, error, 'METRICS_PORT'));
     server.once('error', onError);
     server.listen(port, host, () => {
       server.off('error', onError);

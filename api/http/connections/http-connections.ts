@@ -114,7 +114,7 @@ export class HttpConnections {
   /** @returns the origin it listens on, without a trailing slash */
   async listen(host: string, port: number): Promise<string> {
     await new Promise<void>((resolve, reject) => {
-      const onError = (error: Error): void => reject(explainListenError(host, port, error));
+      const onError = (error: Error): void => reject(explainListenError(host, port, error, 'PORT'));
       this.#server.once('error', onError);
       this.#server.listen(port, host, () => {
         this.#server.off('error', onError);

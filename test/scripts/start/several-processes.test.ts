@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { findFreePort } from '../../../scripts/start/loopback.ts';
 import { dist } from '../../../scripts/start/paths.ts';
 import { endProcesses, identifyProcess } from '../../../scripts/processes/process-identity.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -12,7 +11,6 @@ import { makeFolder } from './fake-parts.ts';
 test('npm start runs several workers and api processes, serves the metrics of all workers, and stops them all', async (t) => {
   t.timeout(180_000);
   const dataDir = makeFolder(t);
-  const metricsPort = await findFreePort();
   const { PATH, HOME } = process.env;
   const args = [dist('scripts/start/main.js'), '--workers', '2', '--processes', '2'];
   const child = spawn(process.execPath, args, {
@@ -23,7 +21,7 @@ test('npm start runs several workers and api processes, serves the metrics of al
       PORT: '0',
       DEMO_ACCOUNT: 'off',
       LOG_LEVEL: 'warn',
-      METRICS_PORT: String(metricsPort),
+      METRICS_PORT: '0',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -31,7 +29,11 @@ test('npm start runs several workers and api processes, serves the metrics of al
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitFor('npm start', () => output.includes('Ready in') || child.exitCode !== null, 90_000);
+  await waitFor(
+    () => `npm start, which printed: ${output}`,
+    () => output.includes('Ready in') || child.exitCode !== null,
+    90_000,
+  );
   const readParts = (): Record<string, { pid: number }> =>
     (
       JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
@@ -51,9 +53,8 @@ test('npm start runs several workers and api processes, serves the metrics of al
     'worker 2',
   ]);
 
-  const url = `http://127.0.0.1:${metricsPort}`;
+  const [, url] = /metrics +of all workers: (\S+)\/metrics/.exec(output)!;
   const get = async (path: string): Promise<string> => await (await fetch(`${url}${path}`)).text();
-  t.regex(output, new RegExp(`metrics +of all workers: ${url}/metrics`));
   t.is(await get('/readyz'), '{"status":"ok"}');
   await waitFor('the metrics of both workers', async () => {
     const text = await get('/metrics');

@@ -30,7 +30,7 @@ async function startAll(t: ExecutionContext) {
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await waitFor(
-    'npm start to be ready',
+    () => `npm start, which printed: ${output}`,
     () => output.includes('Ready in') || child.exitCode !== null,
     90_000,
   );

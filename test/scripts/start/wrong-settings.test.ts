@@ -125,6 +125,18 @@ test('an address that the api cannot listen on is reported before anything is st
     { PORT: String(port) },
     new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use by another program`),
   );
+  await assertRefused(
+    t,
+    { METRICS_PORT: String(port) },
+    new RegExp(
+      `^Port ${port} of 127\\.0\\.0\\.1 is in use by another program: set METRICS_PORT to a free one`,
+    ),
+  );
+  await assertRefused(
+    t,
+    { PORT: '9412', METRICS_PORT: '9412' },
+    /^PORT and METRICS_PORT are both 9412\. Set one of them to another port\./,
+  );
   const advice = 'set HOST to 127\\.0\\.0\\.1 for this machine only';
   await assertRefused(
     t,
