@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { Route } from 'playwright-core';
 import sharp from 'sharp';
 import { withBrowser } from '../support/browser.ts';
@@ -10,19 +10,23 @@ import {
   takeScreenshots,
   usePages,
   useWebPage,
-  type WebPage,
 } from '../support/web-page.ts';
 import { webStoresOf } from '../support/web-client.ts';
 
 const pages = usePages(test);
 
-/** Refreshes of the session by any tab from now on. */
-function watchRefreshes({ context }: WebPage): string[] {
-  const urls: string[] = [];
-  context.on('request', (request) => {
-    if (request.url().endsWith('/v1/web/auth/refresh')) urls.push(request.url());
+/** A signed-in user with two tabs, in which nothing is open yet. The session's cookie has expired. */
+async function openTwoTabs(t: ExecutionContext) {
+  const web = await useWebPage(t, pages);
+  const { user } = await signIn(web, pages.stack);
+  await web.context.clearCookies({ name: 'mg_session' });
+  const other = await web.context.newPage();
+  /** Refreshes of the session by either tab. */
+  const refreshes: string[] = [];
+  web.context.on('request', (request) => {
+    if (request.url().endsWith('/v1/web/auth/refresh')) refreshes.push(request.url());
   });
-  return urls;
+  return { web, other, user, refreshes, menu: { name: `Your profile: ${user.email}` } };
 }
 
 withBrowser(
@@ -75,13 +79,8 @@ withBrowser(
 withBrowser(
   'an expired session is refreshed once by two tabs together, and survives ten reloads',
   async (t) => {
-    const web = await useWebPage(t, pages);
-    const { user } = await signIn(web, pages.stack);
-    await web.context.clearCookies({ name: 'mg_session' });
-    const refreshes = watchRefreshes(web);
-    const other = await web.context.newPage();
+    const { web, other, user, refreshes, menu } = await openTwoTabs(t);
     await Promise.all([web.open('/keys'), other.goto(`${pages.stack.url}/requests`)]);
-    const menu = { name: `Your profile: ${user.email}` };
     await Promise.all([web.page, other].map((page) => page.getByRole('button', menu).waitFor()));
     t.is(refreshes.length, 1);
     for (let i = 0; i < 10; i += 1) await web.page.reload({ waitUntil: 'domcontentloaded' });
@@ -105,11 +104,7 @@ withBrowser(
 withBrowser(
   'a tab that was requested before another one refreshed the session does not refresh it again',
   async (t) => {
-    const web = await useWebPage(t, pages);
-    const { user } = await signIn(web, pages.stack);
-    await web.context.clearCookies({ name: 'mg_session' });
-    const refreshes = watchRefreshes(web);
-    const other = await web.context.newPage();
+    const { web, other, user, refreshes, menu } = await openTwoTabs(t);
     let noteRefreshed = (): void => undefined;
     const isRefreshed = new Promise<void>((resolve) => {
       noteRefreshed = resolve;
@@ -121,7 +116,7 @@ withBrowser(
     await other.goto(`${pages.stack.url}/settings`, { waitUntil: 'commit' });
     await other.locator('meta[name=session][content=expired]').waitFor({ state: 'attached' });
     await web.open('/keys');
-    await web.page.getByRole('button', { name: `Your profile: ${user.email}` }).waitFor();
+    await web.page.getByRole('button', menu).waitFor();
     t.is(refreshes.length, 1);
     noteRefreshed();
     await other.locator('.settings-email', { hasText: user.email }).waitFor();

@@ -1,49 +1,19 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { dist } from '../../../scripts/start/paths.ts';
-import { endProcesses, identifyProcess } from '../../../scripts/processes/process-identity.ts';
+import { endProcesses } from '../../../scripts/processes/process-identity.ts';
+import { findStablePort } from '../../support/stable-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { makeFolder } from './fake-parts.ts';
+import { isGone, startAll } from './start-all.ts';
 
 test('npm start runs several workers and api processes, serves the metrics of all workers, and stops them all', async (t) => {
   t.timeout(180_000);
-  const dataDir = makeFolder(t);
-  const { PATH, HOME } = process.env;
-  const args = [dist('scripts/start/main.js'), '--workers', '2', '--processes', '2'];
-  const child = spawn(process.execPath, args, {
-    env: {
-      PATH,
-      HOME,
-      DATA_DIR: dataDir,
-      PORT: '0',
-      DEMO_ACCOUNT: 'off',
-      LOG_LEVEL: 'warn',
-      METRICS_PORT: '0',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const metricsPort = await findStablePort();
+  const { dataDir, child, ended, parts, findParts, readOutput } = await startAll(t, {
+    args: ['--workers', '2', '--processes', '2'],
+    env: { METRICS_PORT: String(metricsPort) },
   });
-  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-  t.teardown(() => child.kill('SIGKILL'));
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitFor(
-    () => `npm start, which printed: ${output}`,
-    () => output.includes('Ready in') || child.exitCode !== null,
-    90_000,
-  );
-  const readParts = (): Record<string, { pid: number }> =>
-    (
-      JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
-        parts: Record<string, { pid: number }>;
-      }
-    ).parts;
-  const parts = readParts();
-  const identities = Object.values(parts).map(({ pid }) => identifyProcess(pid));
-  t.teardown(() => endProcesses(identities, 100));
-  t.deepEqual(Object.keys(parts).toSorted(), [
+  t.deepEqual(parts.map(({ name }) => name).toSorted(), [
     'api',
     'mongodb',
     'redis',
@@ -53,8 +23,9 @@ test('npm start runs several workers and api processes, serves the metrics of al
     'worker 2',
   ]);
 
-  const [, url] = /metrics +of all workers: (\S+)\/metrics/.exec(output)!;
+  const url = `http://127.0.0.1:${metricsPort}`;
   const get = async (path: string): Promise<string> => await (await fetch(`${url}${path}`)).text();
+  t.regex(readOutput(), new RegExp(`metrics +of all workers: ${url}/metrics`));
   t.is(await get('/readyz'), '{"status":"ok"}');
   await waitFor('the metrics of both workers', async () => {
     const text = await get('/metrics');
@@ -62,24 +33,25 @@ test('npm start runs several workers and api processes, serves the metrics of al
       /^model_gateway_processes\{role="worker"\} 2$/m.test(text) && text.includes('{role="worker",version=')
     );
   });
-  const [, apiUrl] = /API +(\S+)/.exec(output)!;
+  const [, apiUrl] = /API +(\S+)/.exec(readOutput())!;
   t.regex(
     await (await fetch(apiUrl!.replace(/v1$/, 'metrics'))).text(),
     /^model_gateway_processes\{role="api"\} 2$/m,
   );
 
-  process.kill(parts['worker 2']!.pid, 'SIGKILL');
-  await waitFor('the worker to be restarted', () => {
-    const { pid } = readParts()['worker 2'] ?? {};
-    return pid !== undefined && pid !== parts['worker 2']!.pid;
-  });
-  t.regex(output, /worker 2 stopped \(SIGKILL\); restarting in \d+ ms/);
-  identities.push(identifyProcess(readParts()['worker 2']!.pid));
+  const isSecond = ({ name }: { readonly name: string }): boolean => name === 'worker 2';
+  const killed = parts.find(isSecond)!;
+  process.kill(killed.pid, 'SIGKILL');
+  const restarted = await waitFor('the worker to be restarted', () =>
+    findParts().find((part) => isSecond(part) && part.pid !== killed.pid),
+  );
+  t.teardown(() => endProcesses([restarted], 100));
+  t.regex(readOutput(), /worker 2 stopped \(SIGKILL\); restarting in \d+ ms/);
   t.deepEqual(
     readdirSync(join(dataDir, 'logs')).filter((name) => /^(?:api|worker)/.test(name)),
     ['api.log', 'worker-1.log', 'worker-2.log'],
   );
   child.kill('SIGTERM');
   t.deepEqual(await ended, [0, null]);
-  t.true(identities.every(({ pid }) => identifyProcess(pid).startedAt === null));
+  t.true([...parts, restarted].every(isGone));
 });

@@ -1,11 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import mongoose from 'mongoose';
-import { dist } from '../../../scripts/start/paths.ts';
-import { endProcesses, identifyProcess } from '../../../scripts/processes/process-identity.ts';
 import { createRedis, waitUntilReady } from '../../../shared/platform/redis/redis-client.ts';
 import { readEndpoints } from '../../../shared/platform/config/config.ts';
 import { createLogger } from '../../../shared/platform/runtime/logger.ts';
@@ -14,37 +10,7 @@ import { loadSecrets } from '../../../scripts/start/secrets-file.ts';
 import { closeSockets, openSockets } from '../../support/hostile-sockets.ts';
 import { createSignInMail } from '../../support/mails.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { makeFolder } from './fake-parts.ts';
-
-/** Runs `npm start` with all its parts, in a new folder and on a free port. */
-async function startAll(t: ExecutionContext) {
-  const dataDir = makeFolder(t);
-  const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [dist('scripts/start/main.js')], {
-    env: { PATH, HOME, DATA_DIR: dataDir, PORT: '0', DEMO_ACCOUNT: 'off', LOG_LEVEL: 'warn' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  // After `exit`, the last lines of the output may still be on their way.
-  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-  t.teardown(() => child.kill('SIGKILL'));
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitFor(
-    () => `npm start, which printed: ${output}`,
-    () => output.includes('Ready in') || child.exitCode !== null,
-    90_000,
-  );
-  const supervisor = JSON.parse(readFileSync(join(dataDir, 'supervisor.json'), 'utf8')) as {
-    parts: Record<string, { pid: number }>;
-  };
-  const parts = Object.entries(supervisor.parts).map(([name, { pid }]) => ({
-    name,
-    ...identifyProcess(pid),
-  }));
-  // Ends the processes even if the test fails.
-  t.teardown(() => endProcesses(parts, 100));
-  return { dataDir, child, ended, parts, endpoints: readEndpoints(dataDir), readOutput: () => output };
-}
+import { isGone, startAll } from './start-all.ts';
 
 /**
  * Opens unauthenticated connections to each store that send nothing or an unfinished request, and an authenticated
@@ -85,12 +51,11 @@ async function checkMail(
   t.notRegex(readOutput(), /"endpoint"/);
 }
 
-const isGone = ({ pid }: { pid: number }): boolean => identifyProcess(pid).startedAt === null;
-
 test.serial(
   'SIGTERM stops everything with exit code 0, even with clients connected to the stores, and no log contains a password',
   async (t) => {
-    const { dataDir, child, ended, parts, endpoints, readOutput } = await startAll(t);
+    const { dataDir, child, ended, parts, readOutput } = await startAll(t);
+    const endpoints = readEndpoints(dataDir);
     t.deepEqual(parts.map(({ name }) => name).toSorted(), [
       'api',
       'mongodb',
@@ -117,8 +82,8 @@ test.serial(
 );
 
 test.serial('a second SIGINT stops everything immediately and exits with 130', async (t) => {
-  const { child, ended, parts, endpoints } = await startAll(t);
-  await openConnections(t, endpoints as NodeJS.ProcessEnv);
+  const { dataDir, child, ended, parts } = await startAll(t);
+  await openConnections(t, readEndpoints(dataDir) as NodeJS.ProcessEnv);
   // Suspends a process, so that the first SIGINT cannot complete.
   const worker = parts.find(({ name }) => name === 'worker')!;
   process.kill(worker.pid, 'SIGSTOP');
