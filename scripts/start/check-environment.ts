@@ -1,5 +1,5 @@
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
-import type { readEnvironment } from '../../shared/platform/config/config.ts';
+import type { Environment } from '../../shared/platform/config/config.ts';
 
 const neededInProduction = [
   'REDIS_URL',
@@ -15,10 +15,7 @@ const neededInProduction = [
  * Rejects embedded defaults in production, and an S3_ENDPOINT without its keys.
  * @throws ConfigError that lists everything that is missing
  */
-export async function checkEnvironment(
-  env: NodeJS.ProcessEnv,
-  values: ReturnType<typeof readEnvironment>,
-): Promise<void> {
+export async function checkEnvironment(env: NodeJS.ProcessEnv, values: Environment): Promise<void> {
   const missing = (names: readonly string[]): string => names.filter((name) => !env[name]).join(', ');
   const missingInProduction = values.NODE_ENV === 'production' ? missing(neededInProduction) : '';
   if (missingInProduction !== '') {

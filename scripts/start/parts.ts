@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { splitRedisUrls } from '../../shared/platform/redis/redis-urls.ts';
-import type { Endpoints, readEnvironment } from '../../shared/platform/config/config.ts';
+import type { Endpoints, Environment } from '../../shared/platform/config/config.ts';
 import { addCredentials } from '../embedded/credentials.ts';
 import { findMongod, mongodLaunch, mongodOptions, mongodUrl, waitUntilPrimary } from '../embedded/mongod.ts';
 import { findRedis, redisLaunch, waitUntilRedisReady } from '../embedded/redis.ts';
@@ -14,8 +14,6 @@ import { roleFlags } from './role-flags.ts';
 import { readFirstLine } from './read-first-line.ts';
 import type { Secrets } from './secrets-file.ts';
 import type { PartSpec } from './supervise.ts';
-
-type Environment = ReturnType<typeof readEnvironment>;
 
 /** One part of the stack: its process, if it runs here, and its endpoints. */
 export interface Part {

@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path';
 import { readFile } from 'node:fs/promises';
 import type { Model } from '../../shared/contract/models.ts';
-import { readEnvironment, type Endpoints } from '../../shared/platform/config/config.ts';
+import { readEnvironment, type Endpoints, type Environment } from '../../shared/platform/config/config.ts';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { toServerUrl } from '../../shared/platform/config/server-url.ts';
 import { checkEnvironment } from './check-environment.ts';
@@ -156,7 +156,7 @@ export async function startGateway(
  * Returns the port of the api. Checks that of the metrics, too.
  * @throws ConfigError
  */
-async function checkPorts({ HOST, PORT, METRICS_PORT }: ReturnType<typeof readEnvironment>): Promise<number> {
+async function checkPorts({ HOST, PORT, METRICS_PORT }: Environment): Promise<number> {
   if (METRICS_PORT !== undefined && METRICS_PORT !== 0) {
     if (METRICS_PORT === PORT)
       throw new ConfigError(`PORT and METRICS_PORT are both ${PORT}. Set one of them to another port.`);

@@ -1,4 +1,4 @@
-import type { readEnvironment } from '../../shared/platform/config/config.ts';
+import type { Environment } from '../../shared/platform/config/config.ts';
 import { ConfigError } from '../../shared/platform/runtime/config-error.ts';
 import { isLoopbackHost } from '../../shared/platform/runtime/address-class.ts';
 import type { GroupMetrics } from '../processes/group-metrics.ts';
@@ -8,8 +8,6 @@ import { workerPart } from './parts.ts';
 import { readDemand } from './read-demand.ts';
 import type { Stack } from './stack.ts';
 import type { StartOptions } from './start-options.ts';
-
-type Environment = ReturnType<typeof readEnvironment>;
 
 export interface WorkersOptions {
   readonly options: StartOptions;
